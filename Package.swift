@@ -1,0 +1,143 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// The house: targets stand on floors, imports only go down (ARCHITECTURE.md; checked by scripts/check-imports).
+// Folder names drop the `Emisora` prefix that SwiftPM's package-wide namespace makes necessary.
+
+/// Byte cursors are non-escapable types of our own, which needs this feature in the target that declares them.
+let lifetimes: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")]
+
+let package = Package(
+    name: "Emisora",
+    products: [
+        .library(name: "Emisora", targets: ["Emisora"]),
+        .executable(name: "emisora", targets: ["emisora-cli"]),
+        .executable(name: "signaling-server", targets: ["signaling-server"]),
+    ],
+    targets: [
+        // Floor 0: one shim per C library.
+        .target(name: "CEmisoraVPX", path: "Sources/C/VPX", linkerSettings: [.linkedLibrary("vpx")]),
+        .target(name: "CEmisoraOpus", path: "Sources/C/Opus", linkerSettings: [.linkedLibrary("opus")]),
+        .target(name: "CEmisoraSRTP", path: "Sources/C/SRTP", linkerSettings: [.linkedLibrary("srtp2")]),
+        .target(
+            name: "CEmisoraOpenSSL", path: "Sources/C/OpenSSL",
+            linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CEmisoraYUV", path: "Sources/C/YUV", linkerSettings: [.linkedLibrary("yuv")]),
+        .target(
+            name: "CEmisoraWebsockets", path: "Sources/C/Websockets",
+            linkerSettings: [.linkedLibrary("websockets")]),
+        .target(name: "CEmisoraLinux", path: "Sources/C/Linux"),
+
+        // Floor 1
+        .target(name: "EmisoraCore", path: "Sources/Core", swiftSettings: lifetimes),
+
+        // Floor 2
+        .target(
+            name: "EmisoraRTP", dependencies: ["EmisoraCore"], path: "Sources/Network/RTP",
+            swiftSettings: lifetimes),
+        .target(name: "EmisoraSDP", dependencies: ["EmisoraCore"], path: "Sources/Network/SDP"),
+        .target(
+            name: "EmisoraSignalingProtocol", dependencies: ["EmisoraCore"],
+            path: "Sources/Network/SignalingProtocol"),
+        .target(
+            name: "EmisoraCrypto", dependencies: ["EmisoraCore", "CEmisoraOpenSSL"], path: "Sources/Network/Crypto"),
+        .target(name: "EmisoraSRTP", dependencies: ["EmisoraCore", "CEmisoraSRTP"], path: "Sources/Network/SRTP"),
+
+        // Floor 2½
+        .target(
+            name: "EmisoraSTUN", dependencies: ["EmisoraCore", "EmisoraCrypto"], path: "Sources/Network/STUN",
+            swiftSettings: lifetimes),
+        .target(
+            name: "EmisoraDTLS", dependencies: ["EmisoraCore", "EmisoraCrypto", "CEmisoraOpenSSL"],
+            path: "Sources/Network/DTLS"),
+
+        // Floor 3
+        .target(
+            name: "EmisoraICE", dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraSTUN"],
+            path: "Sources/Network/ICE"),
+
+        // Floor 4
+        .target(
+            name: "EmisoraPeerEngine",
+            dependencies: [
+                "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraRTP", "EmisoraSDP",
+                "EmisoraSRTP", "EmisoraSTUN",
+            ],
+            path: "Sources/Network/PeerEngine"),
+
+        // Floor 5
+        .target(name: "EmisoraVideo", dependencies: ["EmisoraCore"], path: "Sources/Media/Video"),
+        .target(name: "EmisoraAudio", dependencies: ["EmisoraCore"], path: "Sources/Media/Audio"),
+        .target(
+            name: "EmisoraCapture", dependencies: ["EmisoraAudio", "EmisoraCore", "EmisoraVideo"],
+            path: "Sources/Media/Capture"),
+        .target(
+            name: "EmisoraProcessing", dependencies: ["CEmisoraYUV", "EmisoraCore", "EmisoraVideo"],
+            path: "Sources/Media/Processing"),
+        .target(
+            name: "EmisoraCodecs",
+            dependencies: ["CEmisoraOpus", "CEmisoraVPX", "EmisoraAudio", "EmisoraCore", "EmisoraVideo"],
+            path: "Sources/Media/Codecs"),
+
+        // Floor 6
+        .target(
+            name: "EmisoraEventLoop", dependencies: ["CEmisoraLinux", "EmisoraCore"],
+            path: "Sources/Network/EventLoop"),
+        .target(
+            name: "EmisoraSignalingClient",
+            dependencies: ["CEmisoraWebsockets", "EmisoraCore", "EmisoraSignalingProtocol"],
+            path: "Sources/Network/SignalingClient"),
+
+        // Floor 7: the public product.
+        .target(
+            name: "Emisora",
+            dependencies: [
+                "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
+                "EmisoraPeerEngine", "EmisoraProcessing", "EmisoraRTP", "EmisoraSDP", "EmisoraSignalingClient",
+                "EmisoraSignalingProtocol", "EmisoraVideo",
+            ],
+            path: "Sources/Emisora"),
+
+        // Floor 8
+        .target(
+            name: "EmisoraSignalingServer",
+            dependencies: ["CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingProtocol"],
+            path: "signaling/Server"),
+
+        // Floor 9
+        .executableTarget(
+            name: "emisora-cli", dependencies: ["Emisora", "EmisoraSignalingServer"], path: "Sources/emisora-cli"),
+        .executableTarget(
+            name: "signaling-server", dependencies: ["EmisoraSignalingServer"], path: "signaling/Executable"),
+
+        // Tests: one folder per target.
+        .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
+        .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
+        .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),
+        .testTarget(
+            name: "EmisoraSignalingTests",
+            dependencies: ["EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer"],
+            path: "Tests/Signaling"),
+        .testTarget(
+            name: "EmisoraCryptoTests",
+            dependencies: ["CEmisoraOpenSSL", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraSRTP"],
+            path: "Tests/Crypto"),
+        .testTarget(
+            name: "EmisoraICETests", dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN"],
+            path: "Tests/ICE"),
+        .testTarget(
+            name: "EmisoraMediaTests",
+            dependencies: ["EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Tests/Media"),
+        .testTarget(
+            name: "EmisoraCodecsTests",
+            dependencies: [
+                "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraProcessing", "EmisoraVideo",
+            ],
+            path: "Tests/Codecs"),
+        .testTarget(
+            name: "EmisoraEventLoopTests", dependencies: ["EmisoraCore", "EmisoraEventLoop"], path: "Tests/EventLoop"),
+    ],
+    swiftLanguageModes: [.v6],
+    cLanguageStandard: .gnu11
+)

@@ -1,0 +1,6 @@
+#ifndef C_EMISORA_LINUX_H
+#define C_EMISORA_LINUX_H
+
+#include <sys/epoll.h>
+
+#endif

@@ -1,0 +1,1 @@
+#include "CEmisoraSRTP.h"

@@ -1,0 +1,9 @@
+#ifndef C_EMISORA_VPX_H
+#define C_EMISORA_VPX_H
+
+#include <vpx/vp8cx.h>
+#include <vpx/vp8dx.h>
+#include <vpx/vpx_decoder.h>
+#include <vpx/vpx_encoder.h>
+
+#endif

@@ -1,0 +1,6 @@
+#ifndef C_EMISORA_WEBSOCKETS_H
+#define C_EMISORA_WEBSOCKETS_H
+
+#include <libwebsockets.h>
+
+#endif
