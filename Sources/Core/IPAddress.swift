@@ -75,15 +75,15 @@ extension IPAddress: LosslessStringConvertible {
     }
 
     private static func parseV6(_ bytes: ArraySlice<UInt8>) -> IPAddress? {
-        /// The groups of one side of `::`, of which the last may be a dotted IPv4 address.
-        func groups(_ side: ArraySlice<UInt8>) -> [UInt16]? {
+        /// The groups of one side of `::`; the last group of an address may be a dotted IPv4 address.
+        func groups(_ side: ArraySlice<UInt8>, isLast: Bool) -> [UInt16]? {
             if side.isEmpty { return [] }
             var result: [UInt16] = []
             let parts = side.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
             guard parts.count <= 8 else { return nil }
             for (index, part) in parts.enumerated() {
                 if part.contains(UInt8(ascii: ".")) {
-                    guard index == parts.count - 1, let bits = parseV4(part) else { return nil }
+                    guard isLast, index == parts.count - 1, let bits = parseV4(part) else { return nil }
                     result.append(UInt16(bits >> 16))
                     result.append(UInt16(truncatingIfNeeded: bits))
                 } else {
@@ -99,12 +99,13 @@ extension IPAddress: LosslessStringConvertible {
         let gap = bytes.indices.first { $0 + 1 < bytes.endIndex && bytes[$0] == colon && bytes[$0 + 1] == colon }
         var all: [UInt16]
         if let gap {
-            guard let left = groups(bytes[..<gap]), let right = groups(bytes[(gap + 2)...]),
+            guard let left = groups(bytes[..<gap], isLast: false),
+                let right = groups(bytes[(gap + 2)...], isLast: true),
                 left.count + right.count <= 7
             else { return nil }
             all = left + Array(repeating: 0, count: 8 - left.count - right.count) + right
         } else {
-            guard let exact = groups(bytes), exact.count == 8 else { return nil }
+            guard let exact = groups(bytes, isLast: true), exact.count == 8 else { return nil }
             all = exact
         }
         let words = all.map(UInt64.init)
@@ -119,7 +120,9 @@ extension IPAddress: LosslessStringConvertible {
         case .v4:
             return "\(v4Bits >> 24).\(v4Bits >> 16 & 255).\(v4Bits >> 8 & 255).\(v4Bits & 255)"
         case .v6:
-            let groups = [high, low].flatMap { half in (0..<4).map { UInt16(truncatingIfNeeded: half >> (48 - 16 * $0)) } }
+            let groups = [high, low].flatMap { half in
+                (0..<4).map { UInt16(truncatingIfNeeded: half >> (48 - 16 * $0)) }
+            }
             // RFC 5952 §4.2.3: `::` stands for the first longest run of at least two zero groups.
             var best = 0..<0
             var index = 0

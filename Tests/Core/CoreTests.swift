@@ -81,7 +81,7 @@ import Testing
     @Test func wallClockGivesNTPTime() {
         let clock = WallClock(unixNanosecondsAtZero: -1_500_000_000)
         let ntp = clock.ntp(at: Instant(nanoseconds: 2_000_000_000))
-        #expect(ntp.rawValue == 2_208_988_800 << 32 | 1 << 31)
-        #expect(clock.ntp(at: .zero).rawValue == 2_208_988_798 << 32 | 1 << 31)
+        #expect(ntp.rawValue == UInt64(2_208_988_800) << 32 | 1 << 31)
+        #expect(clock.ntp(at: .zero).rawValue == UInt64(2_208_988_798) << 32 | 1 << 31)
     }
 }
