@@ -1,6 +1,44 @@
 #ifndef C_EMISORA_OPENSSL_H
 #define C_EMISORA_OPENSSL_H
 
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+// What Swift cannot import from OpenSSL's headers: macros and variadic functions, one function each.
+
+static inline EVP_PKEY *emisora_generate_p256_key(void) { return EVP_EC_gen("P-256"); }
+
+static inline long emisora_ssl_ctx_set_min_proto_version(SSL_CTX *ctx, int version) {
+    return SSL_CTX_set_min_proto_version(ctx, version);
+}
+static inline long emisora_ssl_ctx_set_max_proto_version(SSL_CTX *ctx, int version) {
+    return SSL_CTX_set_max_proto_version(ctx, version);
+}
+static inline long emisora_ssl_ctx_set_groups(SSL_CTX *ctx, const char *groups) {
+    return SSL_CTX_set1_groups_list(ctx, groups);
+}
+static inline void emisora_ssl_ctx_set_options(SSL_CTX *ctx) {
+    // RFC 8827 §6.5: no renegotiation; resumption would only add states that nobody uses.
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_TICKET | SSL_OP_NO_QUERY_MTU);
+    SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_read_ahead(ctx, 1);
+}
+static inline void emisora_ssl_set_mtu(SSL *ssl, long mtu) { SSL_set_mtu(ssl, mtu); }
+static inline long emisora_dtls_handle_timeout(SSL *ssl) { return DTLSv1_handle_timeout(ssl); }
+/// Microseconds until OpenSSL's retransmission timer runs out, or -1 when none is running.
+static inline long long emisora_dtls_timeout_us(SSL *ssl) {
+    struct timeval left;
+    if (DTLSv1_get_timeout(ssl, &left) != 1) return -1;
+    return (long long)left.tv_sec * 1000000 + left.tv_usec;
+}
+static inline void emisora_bio_set_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
+static inline void emisora_bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
 
 #endif

@@ -1,0 +1,48 @@
+import CEmisoraOpenSSL
+import EmisoraCore
+import EmisoraCrypto
+
+/// What all DTLS associations of a process share: the certificate and the settings (`SSL_CTX`, 0.27 ms to make).
+///
+/// Immutable after it is made; may be shared between threads.
+package final class DTLSContext: @unchecked Sendable {
+    // Invariant behind `@unchecked Sendable`: the handle is only read after `init`; SSL_CTX is safe to share then.
+    let handle: OpaquePointer
+    package let certificate: Certificate
+
+    package init(certificate: Certificate) throws(OpenSSLError) {
+        ERR_clear_error()
+        guard let handle = SSL_CTX_new(DTLS_method()) else { throw OpenSSLError("Making a DTLS context") }
+        self.handle = handle
+        self.certificate = certificate
+        emisora_ssl_ctx_set_options(handle)
+        // Only the fingerprint authenticates; the chain of a self-signed certificate proves nothing. A certificate
+        // must be there all the same, on both sides.
+        SSL_CTX_set_verify(handle, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, { _, _ in 1 })
+        guard emisora_ssl_ctx_set_min_proto_version(handle, DTLS1_2_VERSION) == 1,
+            emisora_ssl_ctx_set_max_proto_version(handle, DTLS1_2_VERSION) == 1,
+            // RFC 8827 §6.5: forward secrecy and AEAD; the first is the mandatory one.
+            SSL_CTX_set_cipher_list(
+                handle,
+                "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES256-GCM-SHA384:"
+                    + "ECDHE-RSA-AES128-GCM-SHA256:ECDHE-RSA-CHACHA20-POLY1305:ECDHE-RSA-AES256-GCM-SHA384") == 1,
+            emisora_ssl_ctx_set_groups(handle, "X25519:P-256:P-384") == 1,
+            // 0 is success here. GCM first: it costs a fifth of CM-SHA1 in Debian's libsrtp.
+            SSL_CTX_set_tlsext_use_srtp(handle, "SRTP_AEAD_AES_128_GCM:SRTP_AES128_CM_SHA1_80") == 0
+        else {
+            let error = OpenSSLError("Configuring DTLS")
+            SSL_CTX_free(handle)
+            throw error
+        }
+        do throws(OpenSSLError) {
+            try certificate.install(in: handle)
+        } catch {
+            SSL_CTX_free(handle)
+            throw error
+        }
+    }
+
+    deinit {
+        SSL_CTX_free(handle)
+    }
+}

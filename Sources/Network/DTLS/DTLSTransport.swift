@@ -1,0 +1,231 @@
+import CEmisoraOpenSSL
+import EmisoraCore
+import EmisoraCrypto
+
+/// One DTLS 1.2 association for DTLS-SRTP (RFC 5764), without socket or thread.
+///
+/// ```
+///  idle ──start──▶ handshaking ──finished──▶ awaitingFingerprint ──matches──▶ connected ──close_notify──▶ closed
+///                      │                            │
+///                      └────────── error ───────────┴──── mismatch ──▶ failed
+/// ```
+///
+/// Feed it with datagrams and time-outs, then drain `pollTransmit` and `pollEvent`. Keys are released only when the
+/// peer's certificate matches an expected fingerprint, which may be set after the handshake began: a ClientHello can
+/// overtake the answer (RFC 8827 §6.5). OpenSSL's retransmission timer runs on a clock of its own; this type reads its
+/// remaining time and expresses it on the caller's.
+package final class DTLSTransport {
+    package enum Role: Hashable, Sendable {
+        case client
+        case server
+    }
+
+    package enum Event: Equatable, Sendable {
+        case connected(SRTPKeyingMaterial)
+        case failed(DTLSError)
+        case closed
+    }
+
+    private enum State {
+        case idle
+        case handshaking(giveUpAt: Instant)
+        /// The handshake is done, but the peer's description has not arrived yet.
+        case awaitingFingerprint
+        case connected
+        case closed
+        case failed
+    }
+
+    /// Datagrams of a flight stay below this, which every path of the Internet carries.
+    package static let maximumTransmissionUnit = 1200
+    /// Retransmission starts here and doubles (RFC 6347 §4.2.4.1 lets interactive uses go below one second).
+    private static let firstRetransmissionMicroseconds: UInt32 = 60_000
+    private static let longestRetransmissionMicroseconds: UInt32 = 1_000_000
+    private static let handshakeTimeout: Duration = .seconds(30)
+
+    private let context: DTLSContext
+    private let ssl: OpaquePointer
+    private let bio: DatagramBIO
+    private var role: Role = .server
+    private var state: State = .idle
+    private var expectedFingerprints: [Fingerprint] = []
+    private var events: [Event] = []
+    private var retransmitAt: Instant?
+
+    package init(context: DTLSContext, maximumTransmissionUnit: Int = maximumTransmissionUnit) throws(DTLSError) {
+        ERR_clear_error()
+        guard let ssl = SSL_new(context.handle), let bio = DatagramBIO(maximumTransmissionUnit: maximumTransmissionUnit)
+        else { throw .handshake(OpenSSLError("Making a DTLS association")) }
+        self.context = context
+        self.ssl = ssl
+        self.bio = bio
+        // One BIO both ways: SSL_set_bio takes one reference for the pair and frees it with the SSL.
+        SSL_set_bio(ssl, bio.handle, bio.handle)
+        emisora_ssl_set_mtu(ssl, maximumTransmissionUnit)
+        DTLS_set_timer_cb(ssl) { _, previous in
+            previous == 0
+                ? DTLSTransport.firstRetransmissionMicroseconds
+                : min(previous &* 2, DTLSTransport.longestRetransmissionMicroseconds)
+        }
+    }
+
+    deinit {
+        SSL_free(ssl)
+    }
+
+    package var isConnected: Bool {
+        if case .connected = state { true } else { false }
+    }
+
+    /// OpenSSL's name of the cipher suite, such as `ECDHE-ECDSA-AES128-GCM-SHA256`; empty before it is negotiated.
+    package var cipherName: String {
+        guard let cipher = SSL_get_current_cipher(ssl), let name = SSL_CIPHER_get_name(cipher) else { return "" }
+        return String(cString: name)
+    }
+
+    /// The fingerprints that the peer's description promised; one of them must match.
+    package func setExpectedFingerprints(_ fingerprints: [Fingerprint], now: Instant) {
+        expectedFingerprints = fingerprints
+        if case .awaitingFingerprint = state { authenticate() }
+    }
+
+    /// Begins the handshake. A client sends its ClientHello at once. Repeated calls do nothing.
+    package func start(role: Role, now: Instant) {
+        guard case .idle = state else { return }
+        self.role = role
+        state = .handshaking(giveUpAt: now + Self.handshakeTimeout)
+        switch role {
+        case .client: SSL_set_connect_state(ssl)
+        case .server: SSL_set_accept_state(ssl)
+        }
+        advance(now: now)
+    }
+
+    /// Takes one datagram from the validated path. Damaged and unexpected ones are ignored, as DTLS demands.
+    package func handle(_ datagram: RawSpan, now: Instant) {
+        switch state {
+        case .handshaking, .awaitingFingerprint, .connected: break
+        case .idle, .closed, .failed: return
+        }
+        bio.supply(datagram)
+        advance(now: now)
+    }
+
+    package var nextDeadline: Instant? {
+        guard case .handshaking(let giveUpAt) = state else { return nil }
+        return min(retransmitAt ?? giveUpAt, giveUpAt)
+    }
+
+    package func handleTimeout(now: Instant) {
+        guard case .handshaking(let giveUpAt) = state else { return }
+        if now >= giveUpAt {
+            fail(.timedOut)
+        } else if let retransmitAt, now >= retransmitAt {
+            ERR_clear_error()
+            // A negative answer means that OpenSSL gave up or could not send; the handshake's own limit decides.
+            _ = emisora_dtls_handle_timeout(ssl)
+            ERR_clear_error()
+            updateRetransmission(now: now)
+        }
+    }
+
+    /// Writes the next outgoing datagram into `buffer` and gives its size; `nil` when there is none.
+    package func pollTransmit(into buffer: inout MutableRawSpan) -> Int? {
+        bio.takeOutgoing(into: &buffer)
+    }
+
+    package func pollEvent() -> Event? {
+        events.isEmpty ? nil : events.removeFirst()
+    }
+
+    /// Sends `close_notify`; drain `pollTransmit` afterwards.
+    package func close() {
+        switch state {
+        case .connected, .awaitingFingerprint:
+            ERR_clear_error()
+            _ = SSL_shutdown(ssl)
+            ERR_clear_error()
+        case .idle, .handshaking, .closed, .failed: break
+        }
+        state = .closed
+        retransmitAt = nil
+    }
+
+    // MARK: Inside
+
+    private func advance(now: Instant) {
+        ERR_clear_error()
+        if case .handshaking = state {
+            let result = SSL_do_handshake(ssl)
+            if result == 1 {
+                state = .awaitingFingerprint
+                if !expectedFingerprints.isEmpty { authenticate() }
+            } else {
+                switch SSL_get_error(ssl, result) {
+                case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: break
+                default: fail(.handshake(OpenSSLError(role == .client ? "Connecting" : "Accepting")))
+                }
+            }
+        } else {
+            readRecords()
+        }
+        ERR_clear_error()
+        updateRetransmission(now: now)
+    }
+
+    /// After the handshake only alerts and repeated flights come; application data (a data channel) is not ours yet.
+    private func readRecords() {
+        var scratch = (UInt64(0), UInt64(0), UInt64(0), UInt64(0))
+        // Bounded: one datagram holds few records.
+        for _ in 0..<64 {
+            let count = withUnsafeMutableBytes(of: &scratch) { SSL_read(ssl, $0.baseAddress, Int32($0.count)) }
+            if count > 0 { continue }
+            switch SSL_get_error(ssl, count) {
+            case SSL_ERROR_ZERO_RETURN:
+                state = .closed
+                events.append(.closed)
+            default: break
+            }
+            return
+        }
+    }
+
+    private func authenticate() {
+        guard let certificate = SSL_get1_peer_certificate(ssl) else { return fail(.fingerprintMismatch) }
+        defer { X509_free(certificate) }
+        var der = [UInt8](repeating: 0, count: max(0, Int(i2d_X509(certificate, nil))))
+        _ = der.withUnsafeMutableBufferPointer { buffer in
+            var cursor = buffer.baseAddress
+            return i2d_X509(certificate, &cursor)
+        }
+        guard expectedFingerprints.contains(where: { $0.matches(certificate: der.span.bytes) }) else {
+            return fail(.fingerprintMismatch)
+        }
+        guard let selected = SSL_get_selected_srtp_profile(ssl),
+            let profile = UInt16(exactly: selected.pointee.id).flatMap(SRTPKeyingMaterial.Profile.init(rawValue:))
+        else { return fail(.noCommonSRTPProfile) }
+        var exported = [UInt8](repeating: 0, count: 2 * (profile.keyByteCount + profile.saltByteCount))
+        let label = "EXTRACTOR-dtls_srtp"
+        guard SSL_export_keying_material(ssl, &exported, exported.count, label, label.utf8.count, nil, 0, 0) == 1,
+            let keys = SRTPKeyingMaterial(profile: profile, exported: exported, isClient: role == .client)
+        else { return fail(.handshake(OpenSSLError("Exporting SRTP keys"))) }
+        state = .connected
+        events.append(.connected(keys))
+    }
+
+    private func fail(_ error: DTLSError) {
+        state = .failed
+        retransmitAt = nil
+        events.append(.failed(error))
+    }
+
+    private func updateRetransmission(now: Instant) {
+        guard case .handshaking = state else {
+            retransmitAt = nil
+            return
+        }
+        let left = emisora_dtls_timeout_us(ssl)
+        // One more millisecond: OpenSSL must find its timer expired when we say so.
+        retransmitAt = left < 0 ? nil : now + .microseconds(left + 1_000)
+    }
+}

@@ -1,0 +1,15 @@
+/// Why a packet could not be protected or was refused.
+package enum SRTPError: Error, Equatable, Sendable {
+    /// Shorter than its fixed header, or longer than any datagram.
+    case malformed
+    /// The tag does not fit behind the packet.
+    case noRoom(needed: Int, available: Int)
+    /// The tag is wrong: damaged, forged, or of other keys.
+    case authenticationFailed
+    /// Seen before, or too old to tell.
+    case replayed
+    /// The session's keys are used up (RFC 3711 §9.2) and must be renewed.
+    case keyExpired
+    /// libsrtp refused with another status (its `srtp_err_status_t`).
+    case library(status: UInt32)
+}
