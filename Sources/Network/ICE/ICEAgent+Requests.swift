@@ -1,0 +1,211 @@
+import EmisoraCore
+import EmisoraCrypto
+import EmisoraSTUN
+
+/// What the peer sends: its checks (RFC 8445 §7.3) and its answers to ours (§7.2.5).
+extension ICEAgent {
+    /// Takes one STUN datagram that arrived at `path.local` from `path.remote`.
+    package mutating func handle(datagram: RawSpan, path: ICEPath, now: Instant) -> ICEInput {
+        guard state != .closed else { return .ignored }
+        let message: STUNMessage
+        do throws(STUNError) {
+            message = try STUNMessage(parsing: datagram)
+        } catch {
+            statistics.messagesDiscarded += 1
+            return .ignored
+        }
+        guard message.type.isBinding else { return .ignored }
+        switch message.type.messageClass {
+        case .request: return handleRequest(message, datagram, path: path, now: now)
+        case .success, .error: return handleResponse(message, datagram, path: path, now: now)
+        // RFC 8445 §11: a keepalive; unauthenticated and never answered.
+        case .indication: return .ignored
+        }
+    }
+
+    // MARK: Requests
+
+    private mutating func handleRequest(
+        _ message: STUNMessage, _ datagram: RawSpan, path: ICEPath, now: Instant
+    ) -> ICEInput {
+        // RFC 8489 §9.1.3, in its order.
+        guard message.integrityOffset != nil, let username = message.username else {
+            respond(to: message, path: path, error: STUNErrorCode.badRequest, key: nil)
+            return .ignored
+        }
+        guard isForUs(username), message.isAuthentic(in: datagram, key: localKey) else {
+            statistics.messagesDiscarded += 1
+            respond(to: message, path: path, error: STUNErrorCode.unauthenticated, key: nil)
+            return .ignored
+        }
+        guard message.unknownRequired.isEmpty else {
+            respond(to: message, path: path, error: STUNErrorCode.unknownAttribute, key: localKey)
+            return .handled
+        }
+        statistics.requestsReceived += 1
+        guard resolveRoleConflict(message) else {
+            respond(to: message, path: path, error: STUNErrorCode.roleConflict, key: localKey)
+            return .handled
+        }
+        respond(to: message, path: path, error: nil, key: localKey)
+        let priority = message.priority ?? ICECandidate.priority(type: .peerReflexive, localPreference: 0)
+        // USE-CANDIDATE counts only from the controlling side (RFC 8445 §7.3.1.5).
+        let useCandidate = message.useCandidate && role == .controlled
+        if remoteKey == nil {
+            if earlyChecks.count < Self.maximumEarlyChecks {
+                earlyChecks.append(EarlyCheck(path: path, priority: priority, useCandidate: useCandidate))
+            }
+        } else {
+            trigger(path, remotePriority: priority, useCandidate: useCandidate, now: now)
+            updateNominationAndState(now: now)
+        }
+        return .handled
+    }
+
+    /// Two parts with a colon between; the first is our fragment (RFC 8445 §7.3).
+    private func isForUs(_ username: [UInt8]) -> Bool {
+        guard let colon = username.firstIndex(of: UInt8(ascii: ":")) else { return false }
+        return username[..<colon].elementsEqual(localCredentials.ufrag.utf8)
+    }
+
+    /// RFC 8445 §7.3.1.1. `false`: the peer has to change its role and is told so.
+    private mutating func resolveRoleConflict(_ message: STUNMessage) -> Bool {
+        if role == .controlling, let theirs = message.iceControlling {
+            if tieBreaker >= theirs { return false }
+            switchRole(to: .controlled)
+        } else if role == .controlled, let theirs = message.iceControlled {
+            if tieBreaker < theirs { return false }
+            switchRole(to: .controlling)
+        }
+        return true
+    }
+
+    private mutating func switchRole(to new: ICERole) {
+        role = new
+        nominateAt = nil
+        nominationInFlight = nil
+    }
+
+    /// A triggered check (RFC 8445 §7.3.1.4), with a peer-reflexive candidate where the source is not known.
+    mutating func trigger(_ path: ICEPath, remotePriority: UInt32, useCandidate: Bool, now: Instant) {
+        guard let local = localCandidates.first(where: { $0.address == path.local }) else { return }
+        if !remoteCandidates.contains(where: { $0.address == path.remote }) {
+            guard remoteCandidates.count < Self.maximumRemoteCandidates else { return }
+            remoteCandidates.append(
+                ICECandidate(
+                    foundation: "prflx\(remoteCandidates.count)", priority: remotePriority, address: path.remote,
+                    type: .peerReflexive))
+        }
+        if !pairs.contains(where: { $0.path == path }) {
+            makeRoomForPair()
+            pairs.append(
+                ICECandidatePair(path: path, localPriority: local.priority, remotePriority: remotePriority))
+        }
+        guard let index = pairs.firstIndex(where: { $0.path == path }) else { return }
+        if pairs[index].state == .succeeded {
+            if useCandidate { pairs[index].isNominated = true }
+            return
+        }
+        if useCandidate { pairs[index].nominateOnSuccess = true }
+        // One in progress is left to its own retransmission; anything else is checked now.
+        if pairs[index].state != .inProgress, !triggered.contains(path) {
+            pairs[index].state = .waiting
+            triggered.append(path)
+            startNextCheck(now: now)
+        }
+    }
+
+    /// A pair that the peer proves to exist replaces the worst one that nothing is known of.
+    private mutating func makeRoomForPair() {
+        guard pairs.count >= Self.maximumPairs else { return }
+        let role = role
+        let expendable = pairs.indices.filter { pairs[$0].state == .failed || pairs[$0].state == .waiting }
+        if let worst = expendable.min(by: { pairs[$0].priority(role: role) < pairs[$1].priority(role: role) }) {
+            pairs.remove(at: worst)
+        }
+    }
+
+    private mutating func respond(to request: STUNMessage, path: ICEPath, error: UInt16?, key: HMACSHA1Key?) {
+        guard responses.count < Self.maximumQueuedResponses else { return }
+        var bytes = [UInt8](repeating: 0, count: 128)
+        var span = bytes.mutableSpan
+        var buffer = span.mutableBytes
+        let byteCount: Int
+        do throws(STUNError) {
+            var builder = try STUNMessageBuilder(
+                &buffer, type: STUNMessageType(error == nil ? .success : .error),
+                transactionID: request.transactionID)
+            switch error {
+            case nil: try builder.add(xorMappedAddress: path.remote)
+            case STUNErrorCode.unknownAttribute:
+                try builder.add(errorCode: STUNErrorCode.unknownAttribute, reason: "")
+                try builder.add(unknownAttributes: request.unknownRequired)
+            case let code?: try builder.add(errorCode: code, reason: "")
+            }
+            byteCount = try builder.finish(key: key)
+        } catch {
+            return
+        }
+        responses.append(QueuedResponse(path: path, bytes: Array(bytes[..<byteCount])))
+    }
+
+    // MARK: Responses
+
+    private mutating func handleResponse(
+        _ message: STUNMessage, _ datagram: RawSpan, path: ICEPath, now: Instant
+    ) -> ICEInput {
+        guard let transaction = transactions[message.transactionID], let remoteKey else { return .ignored }
+        // 400 and 401 come without integrity (RFC 8489 §9.1.3): they are not believed, the check just times out.
+        guard message.isAuthentic(in: datagram, key: remoteKey), message.unknownRequired.isEmpty else {
+            statistics.messagesDiscarded += 1
+            return .ignored
+        }
+        transactions[message.transactionID] = nil
+        statistics.responsesReceived += 1
+        // RFC 8445 §7.2.5.2.1: an answer from elsewhere fails the check.
+        guard transaction.path == path else {
+            fail(transaction)
+            updateNominationAndState(now: now)
+            return .handled
+        }
+        if message.type.messageClass == .error {
+            handleError(message, transaction, now: now)
+        } else if message.mappedAddress != nil {
+            handleSuccess(transaction, now: now)
+        } else {
+            fail(transaction)
+        }
+        updateNominationAndState(now: now)
+        return .handled
+    }
+
+    private mutating func handleError(_ message: STUNMessage, _ transaction: ICETransaction, now: Instant) {
+        guard message.errorCode == STUNErrorCode.roleConflict else { return fail(transaction) }
+        // RFC 8445 §7.2.5.1: change the role that the request claimed, draw a new tie-breaker, try again.
+        if role == transaction.role {
+            switchRole(to: role.opposite)
+            tieBreaker = random.next()
+        }
+        if let index = pairs.firstIndex(where: { $0.path == transaction.path }), pairs[index].state != .succeeded {
+            pairs[index].state = .waiting
+            triggered.append(transaction.path)
+        }
+    }
+
+    private mutating func handleSuccess(_ transaction: ICETransaction, now: Instant) {
+        if transaction.transmissions == 1 || transaction.isConsent {
+            statistics.currentRoundTripTime = now - transaction.firstSentAt
+        }
+        if transaction.path == selectedPath { renewConsent(now: now) }
+        guard !transaction.isConsent, let index = pairs.firstIndex(where: { $0.path == transaction.path }) else {
+            return
+        }
+        pairs[index].state = .succeeded
+        validPaths.insert(transaction.path)
+        if transaction.useCandidate, transaction.role == .controlling {
+            pairs[index].isNominated = true
+            nominationInFlight = nil
+        }
+        if pairs[index].nominateOnSuccess, role == .controlled { pairs[index].isNominated = true }
+    }
+}

@@ -1,0 +1,247 @@
+import EmisoraCore
+import EmisoraCrypto
+import EmisoraSTUN
+
+/// A full ICE agent for one peer and one component (RFC 8445, trickle RFC 8838, consent RFC 7675), without socket,
+/// thread or clock.
+///
+/// ```
+/// new ──remote credentials──▶ checking ──pair valid──▶ connected ◀──▶ disconnected
+///                                 │                         │ consent lost 30 s
+///                                 └──no pair, 39.5 s──▶ failed ◀──────┘
+/// ```
+///
+/// Call one mutating method, then drain `pollTransmit` and `pollEvent`, then wait until `nextDeadline`. Checks that
+/// arrive before the remote credentials are answered and remembered (RFC 8445 §7.3). Media may go out on
+/// `selectedPath` and is accepted from any path for which `isValidated` holds (RFC 8445 §12.2).
+package struct ICEAgent {
+    /// RFC 8445 §6.1.2.5.
+    static let maximumPairs = 100
+    static let maximumRemoteCandidates = 64
+    static let maximumEarlyChecks = 16
+    static let maximumQueuedResponses = 64
+    /// RFC 7675 §5.1.
+    static let consentInterval: Duration = .seconds(5)
+    package static let consentExpiry: Duration = .seconds(30)
+    /// Without an answer for this long the path is called disconnected.
+    static let disconnectedAfter: Duration = .seconds(8)
+    /// RFC 8863 §3: candidates may come late; no failure before.
+    static let patience: Duration = .milliseconds(39_500)
+    /// How long a controlling agent waits for a better pair after the first valid one.
+    static let nominationDelay: Duration = .milliseconds(40)
+
+    package internal(set) var role: ICERole
+    package internal(set) var state: ICEState = .new
+    package internal(set) var localCredentials: ICECredentials
+    package internal(set) var remoteCredentials: ICECredentials?
+    package internal(set) var localCandidates: [ICECandidate] = []
+    package internal(set) var remoteCandidates: [ICECandidate] = []
+    package internal(set) var selectedPath: ICEPath?
+    package internal(set) var statistics = ICEStatistics()
+
+    let pacer: CheckPacer
+    var random: any RandomNumberGenerator & Sendable
+    var tieBreaker: UInt64
+    var localKey: HMACSHA1Key
+    var remoteKey: HMACSHA1Key?
+    var pairs: [ICECandidatePair] = []
+    var triggered: [ICEPath] = []
+    var transactions: [STUNTransactionID: ICETransaction] = [:]
+    var due: [STUNTransactionID] = []
+    var responses: [QueuedResponse] = []
+    var earlyChecks: [EarlyCheck] = []
+    var validPaths: Set<ICEPath> = []
+    var remoteCandidatesEnded = false
+    var checkingSince: Instant?
+    var nominateAt: Instant?
+    var nominationInFlight: ICEPath?
+    var lastConsentAt: Instant?
+    var nextConsentAt: Instant?
+    var events: [ICEEvent] = []
+
+    struct QueuedResponse {
+        let path: ICEPath
+        let bytes: [UInt8]
+    }
+
+    struct EarlyCheck {
+        let path: ICEPath
+        let priority: UInt32
+        let useCandidate: Bool
+    }
+
+    package init(role: ICERole, pacer: CheckPacer, random: any RandomNumberGenerator & Sendable) {
+        self.role = role
+        self.pacer = pacer
+        self.random = random
+        localCredentials = ICECredentials(using: &self.random)
+        tieBreaker = self.random.next()
+        localKey = HMACSHA1Key(Array(localCredentials.password.utf8).span.bytes)
+    }
+
+    // MARK: Candidates and credentials
+
+    /// The role may be corrected until checks begin: it follows from who offered (RFC 8445 §6.1.1).
+    package mutating func setRole(_ role: ICERole) {
+        guard case .new = state else { return }
+        self.role = role
+    }
+
+    /// Adds the address of a socket. Order expresses preference: earlier is better.
+    package mutating func addLocalHost(_ address: SocketAddress, now: Instant) {
+        guard !localCandidates.contains(where: { $0.address == address }) else { return }
+        let preference = UInt16(clamping: (address.ip.isLoopback ? 1_000 : 65_535) - localCandidates.count)
+        let candidate = ICECandidate(
+            foundation: "\(localCandidates.count + 1)",
+            priority: ICECandidate.priority(type: .host, localPreference: preference), address: address, type: .host)
+        localCandidates.append(candidate)
+        for remote in remoteCandidates { addPair(local: candidate, remote: remote) }
+        updateNominationAndState(now: now)
+    }
+
+    /// The user name and password of the remote description; checking begins. Other credentials than before mean a
+    /// restart by the peer: old pairs are forgotten, the selected path stays in use until a new one is valid.
+    package mutating func setRemoteCredentials(_ credentials: ICECredentials, now: Instant) {
+        guard remoteCredentials != credentials, state != .closed else { return }
+        if remoteCredentials != nil { forgetChecks() }
+        remoteCredentials = credentials
+        remoteKey = HMACSHA1Key(Array(credentials.password.utf8).span.bytes)
+        checkingSince = now
+        enter(.checking)
+        let early = earlyChecks
+        earlyChecks = []
+        for check in early {
+            trigger(check.path, remotePriority: check.priority, useCandidate: check.useCandidate, now: now)
+        }
+    }
+
+    /// Adds a candidate of the remote description or one that trickled in. Repeated ones and those above the cap are
+    /// ignored.
+    package mutating func addRemoteCandidate(_ candidate: ICECandidate, now: Instant) {
+        guard remoteCandidates.count < Self.maximumRemoteCandidates, candidate.address.port != 0 else { return }
+        if let known = remoteCandidates.firstIndex(where: { $0.address == candidate.address }) {
+            // It was seen as peer-reflexive before it was announced (RFC 8838 §11.4).
+            if remoteCandidates[known].type == .peerReflexive { remoteCandidates[known] = candidate }
+            return
+        }
+        remoteCandidates.append(candidate)
+        for local in localCandidates { addPair(local: local, remote: candidate) }
+        updateNominationAndState(now: now)
+    }
+
+    package mutating func remoteEndOfCandidates(now: Instant) {
+        remoteCandidatesEnded = true
+        updateNominationAndState(now: now)
+    }
+
+    /// New local credentials for a restart (RFC 8445 §9); the old path stays in use until a new one is valid.
+    package mutating func restart() {
+        forgetChecks()
+        remoteCredentials = nil
+        remoteKey = nil
+        localCredentials = ICECredentials(using: &random)
+        localKey = HMACSHA1Key(Array(localCredentials.password.utf8).span.bytes)
+    }
+
+    /// Stops everything at once and revokes consent (RFC 7675 §5.2).
+    package mutating func close() {
+        forgetChecks()
+        responses.removeAll()
+        validPaths.removeAll()
+        selectedPath = nil
+        nextConsentAt = nil
+        enter(.closed)
+    }
+
+    // MARK: What a shared socket asks
+
+    /// Whether a response with that id answers a request of this agent.
+    package func ownsTransaction(_ id: STUNTransactionID) -> Bool { transactions[id] != nil }
+
+    /// Whether datagrams other than STUN may be taken from there: our check on that path was answered.
+    package func isValidated(_ path: ICEPath) -> Bool { validPaths.contains(path) }
+
+    // MARK: Outputs
+
+    package mutating func pollEvent() -> ICEEvent? {
+        events.isEmpty ? nil : events.removeFirst()
+    }
+
+    /// Writes the next datagram to send into `buffer`; `nil` when there is none.
+    package mutating func pollTransmit(into buffer: inout MutableRawSpan, now: Instant) -> Transmit? {
+        if !responses.isEmpty {
+            let response = responses.removeFirst()
+            guard response.bytes.count <= buffer.byteCount else { return nil }
+            buffer.withUnsafeMutableBytes { to in response.bytes.withUnsafeBytes { to.copyMemory(from: $0) } }
+            statistics.responsesSent += 1
+            return Transmit(
+                byteCount: response.bytes.count, source: response.path.local, destination: response.path.remote)
+        }
+        while !due.isEmpty {
+            let id = due.removeFirst()
+            guard let transaction = transactions[id], let byteCount = writeRequest(transaction, into: &buffer) else {
+                continue
+            }
+            statistics.requestsSent += 1
+            return Transmit(
+                byteCount: byteCount, source: transaction.path.local, destination: transaction.path.remote)
+        }
+        return nil
+    }
+
+    /// When `handleTimeout` wants to be called at the latest.
+    package var nextDeadline: Instant? {
+        switch state {
+        case .new, .closed, .failed: return nil
+        case .checking, .connected, .disconnected: break
+        }
+        var deadline = transactions.values.reduce(Instant.distantFuture) { min($0, $1.nextTransmissionAt) }
+        if remoteKey != nil, !triggered.isEmpty || pairs.contains(where: { $0.state == .waiting }) {
+            deadline = min(deadline, pacer.earliest(now: Instant(nanoseconds: .min)))
+        }
+        for other in [nominateAt, nextConsentAt, consentDeadline, patienceDeadline] {
+            if let other { deadline = min(deadline, other) }
+        }
+        return deadline == .distantFuture ? nil : deadline
+    }
+
+    package mutating func handleTimeout(now: Instant) {
+        switch state {
+        case .new, .closed, .failed: return
+        case .checking, .connected, .disconnected: break
+        }
+        retransmit(now: now)
+        startNextCheck(now: now)
+        checkConsent(now: now)
+        updateNominationAndState(now: now)
+    }
+
+    // MARK: Inside
+
+    mutating func enter(_ new: ICEState) {
+        guard new != state else { return }
+        state = new
+        events.append(.stateChanged(new))
+    }
+
+    mutating func forgetChecks() {
+        pairs.removeAll()
+        triggered.removeAll()
+        transactions.removeAll()
+        due.removeAll()
+        earlyChecks.removeAll()
+        remoteCandidates.removeAll()
+        remoteCandidatesEnded = false
+        nominateAt = nil
+        nominationInFlight = nil
+    }
+
+    mutating func addPair(local: ICECandidate, remote: ICECandidate) {
+        let path = ICEPath(local: local.address, remote: remote.address)
+        guard path.local.ip.family == path.remote.ip.family, path.local.ip.isLinkLocal == path.remote.ip.isLinkLocal,
+            path.local.ip.isLoopback == path.remote.ip.isLoopback, pairs.count < Self.maximumPairs,
+            !pairs.contains(where: { $0.path == path })
+        else { return }
+        pairs.append(ICECandidatePair(path: path, localPriority: local.priority, remotePriority: remote.priority))
+    }
+}

@@ -1,0 +1,59 @@
+import EmisoraCore
+
+/// Which side decides the pair that is used (RFC 8445 §6.1.1).
+package enum ICERole: Hashable, Sendable {
+    case controlling
+    case controlled
+
+    var opposite: ICERole { self == .controlling ? .controlled : .controlling }
+}
+
+/// W3C `RTCIceTransportState`, with a reason for a person where it fails.
+package enum ICEState: Hashable, Sendable {
+    case new
+    case checking
+    case connected
+    /// The selected path has not answered for a while; it may come back.
+    case disconnected
+    case failed(reason: String)
+    case closed
+}
+
+/// A path: the local base that sends, the remote address that receives.
+package struct ICEPath: Hashable, Sendable {
+    package var local: SocketAddress
+    package var remote: SocketAddress
+
+    package init(local: SocketAddress, remote: SocketAddress) {
+        self.local = local
+        self.remote = remote
+    }
+}
+
+package enum ICEEvent: Hashable, Sendable {
+    case stateChanged(ICEState)
+    /// Media goes this way from now on.
+    case selectedPathChanged(ICEPath)
+}
+
+/// What became of a datagram that was handed to an agent.
+package enum ICEInput: Hashable, Sendable {
+    /// An authenticated message, or a request that was refused with an error response.
+    case handled
+    /// Not for this agent, damaged or forged: nothing changed.
+    case ignored
+}
+
+/// W3C `RTCIceCandidatePairStats` of the selected pair, and the agent's totals.
+package struct ICEStatistics: Hashable, Sendable {
+    package var requestsSent: UInt64 = 0
+    package var requestsReceived: UInt64 = 0
+    package var responsesSent: UInt64 = 0
+    package var responsesReceived: UInt64 = 0
+    package var consentRequestsSent: UInt64 = 0
+    package var currentRoundTripTime: Duration?
+    /// Messages that failed authentication or parsing.
+    package var messagesDiscarded: UInt64 = 0
+    package var selectedLocal: ICECandidate?
+    package var selectedRemote: ICECandidate?
+}
