@@ -44,7 +44,9 @@ package struct HMACSHA1Tag: Sendable {
     package func write(into buffer: inout MutableRawSpan) -> Int? {
         guard buffer.byteCount >= Self.byteCount else { return nil }
         withUnsafeBytes(of: storage) { tag in
-            buffer.withUnsafeMutableBytes { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: tag[0..<Self.byteCount])) }
+            buffer.withUnsafeMutableBytes {
+                $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: tag[0..<Self.byteCount]))
+            }
         }
         return Self.byteCount
     }

@@ -22,7 +22,8 @@ struct ICECandidatePair {
     func priority(role: ICERole) -> UInt64 {
         let controlling = UInt64(role == .controlling ? localPriority : remotePriority)
         let controlled = UInt64(role == .controlling ? remotePriority : localPriority)
-        return min(controlling, controlled) << 32 | max(controlling, controlled) << 1 | (controlling > controlled ? 1 : 0)
+        return min(controlling, controlled) << 32 | max(controlling, controlled) << 1
+            | (controlling > controlled ? 1 : 0)
     }
 }
 
