@@ -1,0 +1,334 @@
+import EmisoraCore
+
+/// One media stream to one peer: numbers and times packets, answers NACKs from its history, reports and counts.
+///
+/// ```swift
+/// stream.enqueue(frame, captureTime: capturedAt, now: now)
+/// while let byteCount = stream.pollPacket(into: &buffer, now: now) { … protect and send … }
+/// ```
+package struct RTPSendStream: Sendable {
+    package struct Configuration: Sendable {
+        package var ssrc: UInt32
+        package var payloadType: UInt8
+        /// Ticks a second.
+        package var clockRate: Int
+        /// With both of these retransmissions use RTX (RFC 4588); else they repeat the packet on the media SSRC.
+        package var rtxSSRC: UInt32?
+        package var rtxPayloadType: UInt8?
+        /// Written into every packet, retransmissions included: the MID, when an id was negotiated for it.
+        package var extensions: HeaderExtensionBlock?
+        /// How long a packet can be asked for again.
+        package var historyDuration: Duration = .seconds(1)
+        package var historyPacketLimit = 2048
+        /// Frames that may wait in the queue; more are refused.
+        package var queuedFrameLimit = 64
+
+        package init(ssrc: UInt32, payloadType: UInt8, clockRate: Int) {
+            self.ssrc = ssrc
+            self.payloadType = payloadType
+            self.clockRate = clockRate
+        }
+    }
+
+    package enum EnqueueResult: Equatable, Sendable {
+        case queued
+        /// The queue holds its limit; nothing was queued. The caller skips to the next key frame.
+        case queueFull
+        /// The frame has no packets.
+        case empty
+    }
+
+    private struct QueuedFrame: Sendable {
+        var frame: PacketizedFrame
+        var timestamp: UInt32
+        var enqueuedAt: Instant
+    }
+
+    /// The pair that sender reports extrapolate from.
+    private struct LastFrame: Sendable {
+        var timestamp: UInt32
+        var captureTime: Instant
+        var durationInTicks: UInt32?
+    }
+
+    private struct LastFIR: Sendable {
+        var senderSSRC: UInt32
+        var sequenceNumber: UInt8
+    }
+
+    package private(set) var configuration: Configuration
+    package private(set) var statistics = OutboundRTPStatistics()
+    package private(set) var remoteStatistics = RemoteInboundRTPStatistics()
+    /// From the newest report; paces repeats of retransmissions.
+    package private(set) var roundTripTime: Duration?
+
+    private let clock: RTPTimestampClock
+    private var nextSequenceNumber: UInt16
+    private var nextRTXSequenceNumber: UInt16
+    private var queue: [QueuedFrame] = []
+    private var nextPacketIndex = 0
+    private var retransmissions: [UInt16] = []
+    private var history: PacketHistory
+    private var budget = RetransmissionBudget()
+    private var last: LastFrame?
+    private var lastFIR: LastFIR?
+    /// Of this SSRC since it began, for sender reports.
+    private var packetCount: UInt32 = 0
+    private var octetCount: UInt32 = 0
+
+    /// Starts a stream at random sequence numbers and a random timestamp (RFC 3550 §5.1).
+    package init(_ configuration: Configuration, using generator: inout some RandomNumberGenerator) {
+        self.configuration = configuration
+        clock = RTPTimestampClock(
+            rate: configuration.clockRate, offset: UInt32(truncatingIfNeeded: generator.next()))
+        nextSequenceNumber = UInt16(truncatingIfNeeded: generator.next())
+        nextRTXSequenceNumber = UInt16(truncatingIfNeeded: generator.next())
+        history = PacketHistory(duration: configuration.historyDuration, limit: configuration.historyPacketLimit)
+    }
+
+    // MARK: Media
+
+    package var queuedFrameCount: Int { queue.count }
+    package var hasPackets: Bool { !queue.isEmpty || !retransmissions.isEmpty }
+
+    /// Queues a frame. `captureTime` becomes its RTP timestamp; sound goes on sample for sample from the packet before
+    /// it unless the capture time tells of a gap.
+    @discardableResult
+    package mutating func enqueue(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> EnqueueResult {
+        guard !frame.packets.isEmpty else { return .empty }
+        guard queue.count < configuration.queuedFrameLimit else { return .queueFull }
+        let timestamp = timestamp(of: frame, captureTime: captureTime)
+        last = LastFrame(timestamp: timestamp, captureTime: captureTime, durationInTicks: frame.durationInTicks)
+        queue.append(QueuedFrame(frame: frame, timestamp: timestamp, enqueuedAt: now))
+        return .queued
+    }
+
+    /// Forgets all frames that have not begun to go out, and answers how many. A frame of which packets went out goes
+    /// on, since the receiver could not use the part.
+    package mutating func dropQueuedFrames() -> Int {
+        let kept = nextPacketIndex > 0 ? 1 : 0
+        let dropped = max(0, queue.count - kept)
+        queue.removeLast(dropped)
+        return dropped
+    }
+
+    /// Writes the next packet, retransmissions first, as plain RTP, and answers its size; `nil` when none waits.
+    ///
+    /// `buffer` needs room for a packet of the path's MTU. A packet that does not fit is lost, as the network might lose
+    /// it.
+    package mutating func pollPacket(into buffer: inout MutableRawSpan, now: Instant) -> Int? {
+        while let number = retransmissions.first {
+            retransmissions.removeFirst()
+            if let byteCount = writeRetransmission(of: number, into: &buffer) { return byteCount }
+        }
+        while let queued = queue.first {
+            let packetIndex = nextPacketIndex
+            let packet = queued.frame.packets[packetIndex]
+            let isLast = packetIndex + 1 == queued.frame.packets.count
+            if isLast {
+                queue.removeFirst()
+                nextPacketIndex = 0
+            } else {
+                nextPacketIndex += 1
+            }
+            let entry = PacketHistory.Entry(
+                sequenceNumber: nextSequenceNumber, timestamp: queued.timestamp, frame: queued.frame,
+                packetIndex: packetIndex, sentAt: now)
+            nextSequenceNumber &+= 1
+            history.append(entry, now: now)
+            guard let byteCount = write(entry, into: &buffer) else { continue }
+
+            packetCount &+= 1
+            octetCount &+= UInt32(truncatingIfNeeded: packet.byteCount)
+            count(byteCount: byteCount, payloadByteCount: packet.byteCount)
+            statistics.totalPacketSendDelay += (now - queued.enqueuedAt).inSeconds
+            if isLast {
+                statistics.framesSent += 1
+                if queued.frame.isKeyFrame { statistics.keyFramesSent += 1 }
+            }
+            budget.earn(sentByteCount: byteCount)
+            return byteCount
+        }
+        return nil
+    }
+
+    // MARK: Feedback
+
+    /// Takes one RTCP packet, ignoring what is for other streams, and answers whether it asks for a key frame.
+    package mutating func handle(_ packet: RTCPPacket, wallClock: WallClock, now: Instant) -> Bool {
+        switch packet {
+        case .senderReport(let report):
+            for block in report.reports { handle(block, wallClock: wallClock, now: now) }
+        case .receiverReport(let report):
+            for block in report.reports { handle(block, wallClock: wallClock, now: now) }
+        case .nack(let nack) where nack.mediaSSRC == configuration.ssrc:
+            handleNACK(nack.sequenceNumbers, now: now)
+        case .pictureLossIndication(let indication) where indication.mediaSSRC == configuration.ssrc:
+            statistics.pliCount += 1
+            return true
+        case .fullIntraRequest(let request):
+            for entry in request.entries where entry.ssrc == configuration.ssrc {
+                return handleFIR(senderSSRC: request.senderSSRC, sequenceNumber: entry.sequenceNumber)
+            }
+        default:
+            break
+        }
+        return false
+    }
+
+    /// Queues the packets that are asked for, if the history has them and none of them went out again within a round
+    /// trip, the time in which a repeated NACK may still be about the loss that is already mended.
+    package mutating func handleNACK(_ sequenceNumbers: [UInt16], now: Instant) {
+        statistics.nackCount += 1
+        history.expire(now: now)
+        let interval = retransmissionInterval
+        for number in sequenceNumbers where retransmissions.count < configuration.historyPacketLimit {
+            let isDue = history.withEntry(number) { entry in
+                if let before = entry.retransmittedAt, now - before < interval { return false }
+                entry.retransmittedAt = now
+                return true
+            }
+            if isDue == true { retransmissions.append(number) }
+        }
+    }
+
+    /// Counts a FIR and answers whether it is a new command: the same number again from the same sender repeats the
+    /// last one (RFC 5104 §4.3.1.2).
+    package mutating func handleFIR(senderSSRC: UInt32, sequenceNumber: UInt8) -> Bool {
+        if let lastFIR, lastFIR.senderSSRC == senderSSRC, lastFIR.sequenceNumber == sequenceNumber { return false }
+        lastFIR = LastFIR(senderSSRC: senderSSRC, sequenceNumber: sequenceNumber)
+        statistics.firCount += 1
+        return true
+    }
+
+    /// Takes a report block about this stream; others are ignored.
+    package mutating func handle(_ block: ReportBlock, wallClock: WallClock, now: Instant) {
+        guard block.ssrc == configuration.ssrc else { return }
+        remoteStatistics.reportsReceived += 1
+        remoteStatistics.packetsLost = Int64(block.cumulativeLost)
+        remoteStatistics.fractionLost = Double(block.fractionLost) / 256
+        remoteStatistics.jitter = Double(block.jitter) / Double(clock.rate)
+        guard block.lastSenderReport != 0 else { return }
+        let elapsed = wallClock.ntp(at: now).middle32 &- block.lastSenderReport &- block.delaySinceLastSenderReport
+        // The delay is rounded, so a very short trip can come out below zero; what claims to be longer than a minute is
+        // no round trip.
+        let signed = max(0, Int32(bitPattern: elapsed))
+        guard signed < 60 << 16, Int32(bitPattern: elapsed) > -(1 << 16) else { return }
+        let seconds = Double(signed) / 65_536
+        roundTripTime = .nanoseconds(Int64(seconds * 1e9))
+        remoteStatistics.roundTripTime = seconds
+        remoteStatistics.totalRoundTripTime += seconds
+        remoteStatistics.roundTripTimeMeasurements += 1
+    }
+
+    /// A sender report for `now`, without report blocks; `nil` before the first packet went out.
+    package func senderReport(wallClock: WallClock, now: Instant) -> SenderReport? {
+        guard packetCount > 0 || octetCount > 0, let last else { return nil }
+        // The newest frame ties the two clocks together, whatever its timestamp was rounded or snapped to.
+        let sinceLast = clock.ticks(in: now - last.captureTime)
+        return SenderReport(
+            ssrc: configuration.ssrc, ntpTimestamp: wallClock.ntp(at: now),
+            rtpTimestamp: last.timestamp &+ UInt32(truncatingIfNeeded: sinceLast), packetCount: packetCount,
+            octetCount: octetCount)
+    }
+
+    /// Goes on with other SSRCs after a collision (RFC 3550 §8.2); the caller says BYE for the old ones. What was sent
+    /// under the old SSRC can no longer be asked for.
+    package mutating func changeSSRC(
+        to ssrc: UInt32, rtxSSRC: UInt32?, using generator: inout some RandomNumberGenerator
+    ) {
+        configuration.ssrc = ssrc
+        configuration.rtxSSRC = rtxSSRC
+        nextSequenceNumber = UInt16(truncatingIfNeeded: generator.next())
+        nextRTXSequenceNumber = UInt16(truncatingIfNeeded: generator.next())
+        history.removeAll()
+        retransmissions.removeAll()
+        packetCount = 0
+        octetCount = 0
+        lastFIR = nil
+    }
+
+    // MARK: Inside
+
+    private func timestamp(of frame: PacketizedFrame, captureTime: Instant) -> UInt32 {
+        let exact = clock.timestamp(at: captureTime)
+        guard let last else { return exact }
+        if let duration = last.durationInTicks, duration > 0 {
+            let expected = last.timestamp &+ duration
+            let gap = Int32(bitPattern: exact &- expected)
+            // Capture times jitter around the sample clock; only a real gap, of more than two and a half packets, may
+            // move it, and then by whole packets.
+            guard Int64(gap) * 2 > Int64(duration) * 5 else { return expected }
+            return expected &+ UInt32(gap) / duration * duration
+        }
+        // Two frames never share a timestamp, else receivers take them for one.
+        return Int32(bitPattern: exact &- last.timestamp) > 0 ? exact : last.timestamp &+ 1
+    }
+
+    private var retransmissionInterval: Duration {
+        guard let roundTripTime else { return .milliseconds(10) }
+        return max(.milliseconds(10), roundTripTime * 3 / 4)
+    }
+
+    /// Header and payload of a packet for the first time, or again on the media SSRC.
+    private func write(_ entry: PacketHistory.Entry, into buffer: inout MutableRawSpan) -> Int? {
+        let packet = entry.frame.packets[entry.packetIndex]
+        let header = RTPHeader(
+            marker: packet.marker, payloadType: configuration.payloadType, sequenceNumber: entry.sequenceNumber,
+            timestamp: entry.timestamp, ssrc: configuration.ssrc)
+        do throws(ByteError) {
+            var writer = ByteWriter(&buffer)
+            try header.write(to: &writer, extensions: configuration.extensions)
+            try entry.frame.writePayload(of: packet, to: &writer)
+            return writer.count
+        } catch {
+            return nil
+        }
+    }
+
+    private mutating func writeRetransmission(of number: UInt16, into buffer: inout MutableRawSpan) -> Int? {
+        guard let entry = history.withEntry(number, { $0 }) else { return nil }
+        let packet = entry.frame.packets[entry.packetIndex]
+        guard budget.spend(byteCount: packet.byteCount + RTPHeader.fixedByteCount) else { return nil }
+        let written: Int?
+        if let ssrc = configuration.rtxSSRC, let payloadType = configuration.rtxPayloadType {
+            written = writeRTX(entry, packet, ssrc: ssrc, payloadType: payloadType, into: &buffer)
+        } else {
+            written = write(entry, into: &buffer)
+            if written != nil {
+                packetCount &+= 1
+                octetCount &+= UInt32(truncatingIfNeeded: packet.byteCount)
+            }
+        }
+        guard let byteCount = written else { return nil }
+        count(byteCount: byteCount, payloadByteCount: packet.byteCount)
+        statistics.retransmittedPacketsSent += 1
+        statistics.retransmittedBytesSent += UInt64(packet.byteCount)
+        return byteCount
+    }
+
+    private mutating func writeRTX(
+        _ entry: PacketHistory.Entry, _ packet: PacketizedFrame.Packet, ssrc: UInt32, payloadType: UInt8,
+        into buffer: inout MutableRawSpan
+    ) -> Int? {
+        let header = RTPHeader(
+            marker: packet.marker, payloadType: payloadType, sequenceNumber: nextRTXSequenceNumber,
+            timestamp: entry.timestamp, ssrc: ssrc)
+        do throws(ByteError) {
+            var writer = ByteWriter(&buffer)
+            try header.write(to: &writer, extensions: configuration.extensions)
+            try writer.writeInteger(entry.sequenceNumber)
+            try entry.frame.writePayload(of: packet, to: &writer)
+            nextRTXSequenceNumber &+= 1
+            return writer.count
+        } catch {
+            return nil
+        }
+    }
+
+    private mutating func count(byteCount: Int, payloadByteCount: Int) {
+        statistics.packetsSent += 1
+        statistics.bytesSent += UInt64(payloadByteCount)
+        statistics.headerBytesSent += UInt64(byteCount - payloadByteCount)
+    }
+}
