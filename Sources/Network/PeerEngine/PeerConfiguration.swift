@@ -1,0 +1,30 @@
+import EmisoraCore
+import EmisoraSDP
+
+/// What a peer connection is made for.
+package struct PeerConfiguration: Sendable {
+    /// Kinds that are offered or accepted; a kind that is not named is refused in answers.
+    package struct Media: Sendable, Equatable {
+        package var kind: MediaConfiguration.Kind
+        package var sends: Bool
+        package var receives: Bool
+
+        package init(_ kind: MediaConfiguration.Kind, sends: Bool, receives: Bool) {
+            self.kind = kind
+            self.sends = sends
+            self.receives = receives
+        }
+    }
+
+    package var media: [Media]
+    /// Maps monotonic time to NTP time for sender reports.
+    package var wallClock: WallClock
+    /// Addresses of the sockets that can be sent from, best first.
+    package var localAddresses: [SocketAddress]
+
+    package init(media: [Media], wallClock: WallClock, localAddresses: [SocketAddress]) {
+        self.media = media
+        self.wallClock = wallClock
+        self.localAddresses = localAddresses
+    }
+}

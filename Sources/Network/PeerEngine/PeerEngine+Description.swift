@@ -1,0 +1,127 @@
+import EmisoraCore
+import EmisoraCrypto
+import EmisoraICE
+import EmisoraRTP
+import EmisoraSDP
+
+/// Offer, answer and candidates.
+extension PeerEngine {
+    /// Makes our offer; we control ICE from then on (RFC 8445 §6.1.1).
+    package func makeOffer() throws(SDPError) -> String {
+        let offer = try negotiation.makeOffer(transport: transportParameters)
+        ice.setRole(.controlling)
+        return offer
+    }
+
+    /// Takes the peer's answer to our offer and begins to connect.
+    package func setRemoteAnswer(_ text: String, now: Instant) throws(SDPError) {
+        apply(try negotiation.setRemoteAnswer(text), now: now)
+    }
+
+    /// Takes the peer's offer, begins to connect and gives our answer, which carries all our candidates.
+    package func answer(offer text: String, now: Instant) throws(SDPError) -> String {
+        let (answer, session) = try negotiation.answer(offer: text, transport: transportParameters)
+        ice.setRole(session.isRemoteICELite ? .controlling : .controlled)
+        apply(session, now: now)
+        return answer
+    }
+
+    /// Takes one trickled candidate (the value of `a=candidate`); an empty one ends them. Unusable ones are ignored.
+    package func addRemoteCandidate(_ text: String, now: Instant) {
+        guard !text.isEmpty else {
+            ice.remoteEndOfCandidates(now: now)
+            settle(now: now)
+            return
+        }
+        guard let line = ICECandidateLine(parsing: text) else { return }
+        add([line], now: now)
+        settle(now: now)
+    }
+
+    private var transportParameters: TransportParameters {
+        TransportParameters(
+            iceUfrag: ice.localCredentials.ufrag, icePassword: ice.localCredentials.password,
+            fingerprint: FingerprintLine(
+                algorithm: security.localFingerprint.algorithm.rawValue, value: security.localFingerprint.text),
+            candidates: ice.localCandidates.map { candidate in
+                ICECandidateLine(
+                    foundation: candidate.foundation, priority: candidate.priority,
+                    address: candidate.address.ip.description, port: candidate.address.port,
+                    type: candidate.type.rawValue)
+            },
+            isEndOfCandidates: true)
+    }
+
+    private func apply(_ session: NegotiatedSession, now: Instant) {
+        negotiated = session
+        makeStreams(session)
+        let fingerprints = session.remoteFingerprints.compactMap {
+            Fingerprint(algorithm: $0.algorithm, text: $0.value)
+        }
+        security.setRemoteFingerprints(fingerprints, now: now)
+        guard let credentials = ICECredentials(ufrag: session.remoteUfrag, password: session.remotePassword),
+            !fingerprints.isEmpty
+        else {
+            enter(.failed, reason: "The peer's description has no usable ICE credentials or fingerprint.")
+            return
+        }
+        enter(.connecting, reason: "")
+        ice.setRemoteCredentials(credentials, now: now)
+        add(session.remoteCandidates, now: now)
+        if session.remoteCandidatesEnded { ice.remoteEndOfCandidates(now: now) }
+        startSecurityIfPossible(now: now)
+        settle(now: now)
+    }
+
+    private func add(_ lines: [ICECandidateLine], now: Instant) {
+        for line in lines {
+            guard let address = line.usableAddress, let type = ICECandidate.CandidateType(rawValue: line.type) else {
+                continue
+            }
+            ice.addRemoteCandidate(
+                ICECandidate(
+                    foundation: line.foundation, priority: line.priority, address: address, type: type,
+                    relatedAddress: line.relatedAddress),
+                now: now)
+        }
+    }
+
+    /// Streams that exist keep their numbers and counters across re-offers.
+    private func makeStreams(_ session: NegotiatedSession) {
+        if let video = session.media(.video) {
+            if video.direction.sends, videoSender == nil { videoSender = makeSender(video, clockRate: 90_000) }
+            if video.direction.receives, videoReceiver == nil {
+                var configuration = RTPVideoReceiveStream.Configuration(payloadType: video.payloadType)
+                configuration.rtxPayloadType = video.retransmissionPayloadType
+                configuration.usesNack = video.feedback.nack
+                configuration.usesKeyFrameRequests =
+                    video.feedback.pictureLossIndication || video.feedback.fullIntraRequest
+                videoReceiver = RTPVideoReceiveStream(configuration)
+            }
+        }
+        if let audio = session.media(.audio) {
+            if audio.direction.sends, audioSender == nil { audioSender = makeSender(audio, clockRate: 48_000) }
+            if audio.direction.receives, audioReceiver == nil {
+                audioReceiver = RTPAudioReceiveStream(.init(payloadType: audio.payloadType))
+            }
+        }
+    }
+
+    private func makeSender(_ media: NegotiatedSession.Media, clockRate: Int) -> RTPSendStream {
+        var configuration = RTPSendStream.Configuration(
+            ssrc: media.ssrc, payloadType: media.payloadType, clockRate: clockRate)
+        configuration.rtxPayloadType = media.retransmissionPayloadType
+        configuration.rtxSSRC = media.retransmissionPayloadType == nil ? nil : media.retransmissionSSRC
+        if let id = media.midExtensionID, let mid = media.mid {
+            configuration.extensions = try? HeaderExtensionBlock(midExtensionID: id, mid: mid)
+        }
+        return RTPSendStream(configuration, using: &random)
+    }
+
+    /// DTLS begins when a path is there and the roles are known (RFC 8842 §6).
+    func startSecurityIfPossible(now: Instant) {
+        guard !isSecurityStarted, ice.selectedPath != nil, let negotiated else { return }
+        isSecurityStarted = true
+        security.start(role: negotiated.dtlsRole == .client ? .client : .server, now: now)
+    }
+}

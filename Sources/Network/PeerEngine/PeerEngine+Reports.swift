@@ -1,0 +1,119 @@
+import EmisoraCore
+import EmisoraRTP
+
+/// The RTCP that we send: regular compound reports (RFC 3550 §6.1), feedback at once (RFC 4585), BYE at the end.
+extension PeerEngine {
+    func pollReport(into buffer: inout MutableRawSpan, now: Instant) -> Int? {
+        guard security.isEstablished else { return nil }
+        let feedback = videoReceiver?.pollFeedback(now: now)
+        guard isReportDue || feedback != nil else { return nil }
+        let isReducedSize = negotiated?.media.allSatisfy(\.isRTCPReducedSize) == true
+        let isCompound = isReportDue || !isReducedSize
+        isReportDue = false
+        guard
+            let plain = write(into: &buffer, isCompound: isCompound, feedback: feedback, isGoodbye: false, now: now)
+        else { return nil }
+        return security.protectRTCP(&buffer, byteCount: plain)
+    }
+
+    func pollGoodbye(into buffer: inout MutableRawSpan) -> Int? {
+        guard security.isEstablished,
+            let plain = write(into: &buffer, isCompound: true, feedback: nil, isGoodbye: true, now: .zero),
+            let byteCount = security.protectRTCP(&buffer, byteCount: plain)
+        else {
+            sayFarewell()
+            return security.pollTransmit(into: &buffer)
+        }
+        sayFarewell()
+        return byteCount
+    }
+
+    private func sayFarewell() {
+        isGoodbyeDue = false
+        security.close()
+    }
+
+    private var localSSRCs: [UInt32] {
+        [videoSender?.configuration.ssrc, audioSender?.configuration.ssrc].compactMap { $0 }
+    }
+
+    /// The SSRC that speaks for us in feedback, also where we send no media (RFC 3550 §6.4.2 allows any of ours).
+    private var feedbackSSRC: UInt32 { localSSRCs.first ?? negotiated?.media.first?.ssrc ?? 1 }
+
+    private func write(
+        into buffer: inout MutableRawSpan, isCompound: Bool, feedback: RTPVideoReceiveStream.Feedback?,
+        isGoodbye: Bool, now: Instant
+    ) -> Int? {
+        // The tag and the SRTCP index come behind it.
+        let room = buffer.byteCount - Security.maximumOverhead
+        guard room > 0 else { return nil }
+        var plain = buffer._mutatingExtracting(0..<min(room, 1_200))
+        var writer = RTCPWriter(&plain, form: isCompound ? .compound : .reducedSize)
+        do throws(RTPError) {
+            if isCompound {
+                try writeReports(to: &writer, isGoodbye: isGoodbye, now: now)
+                let sources = localSSRCs.isEmpty ? [feedbackSSRC] : localSSRCs
+                try writer.write(SourceDescription(chunks: sources.map { .init(ssrc: $0, cname: cname) }))
+            }
+            if let feedback, let mediaSSRC = videoReceiver?.ssrc {
+                try write(feedback, mediaSSRC: mediaSSRC, to: &writer)
+            }
+            if isGoodbye { try writer.write(Goodbye(sources: localSSRCs.isEmpty ? [feedbackSSRC] : localSSRCs)) }
+        } catch {
+            // What was written before stays valid; the rest waits for the next report.
+        }
+        return writer.byteCount > 0 ? writer.byteCount : nil
+    }
+
+    private func writeReports(to writer: inout RTCPWriter, isGoodbye: Bool, now: Instant) throws(RTPError) {
+        var blocks: [ReportBlock] = []
+        if !isGoodbye {
+            if let block = videoReceiver?.reportBlock(now: now) { blocks.append(block) }
+            if let block = audioReceiver?.reportBlock(now: now) { blocks.append(block) }
+        }
+        var wrote = false
+        if !isGoodbye {
+            for sender in [videoSender, audioSender] {
+                guard var report = sender?.senderReport(wallClock: configuration.wallClock, now: now) else { continue }
+                report.reports = blocks
+                blocks = []
+                try writer.write(report)
+                wrote = true
+            }
+        }
+        if !wrote { try writer.write(ReceiverReport(ssrc: feedbackSSRC, reports: blocks)) }
+    }
+
+    private func write(
+        _ feedback: RTPVideoReceiveStream.Feedback, mediaSSRC: UInt32, to writer: inout RTCPWriter
+    ) throws(RTPError) {
+        switch feedback {
+        case .nack(let numbers):
+            try writer.write(
+                GenericNACK(senderSSRC: feedbackSSRC, mediaSSRC: mediaSSRC, sequenceNumbers: numbers))
+        case .keyFrameRequest:
+            if negotiated?.media(.video)?.feedback.pictureLossIndication == true {
+                try writer.write(PictureLossIndication(senderSSRC: feedbackSSRC, mediaSSRC: mediaSSRC))
+            } else {
+                firSequenceNumber &+= 1
+                try writer.write(
+                    FullIntraRequest(
+                        senderSSRC: feedbackSSRC,
+                        entries: [.init(ssrc: mediaSSRC, sequenceNumber: firSequenceNumber)]))
+            }
+        }
+    }
+}
+
+extension PeerEngine {
+    package var connectionState: PeerConnectionState { state }
+
+    package var statistics: PeerStatistics {
+        PeerStatistics(
+            state: state, ice: ice.statistics, security: security.description,
+            outboundVideo: videoSender?.statistics, outboundAudio: audioSender?.statistics,
+            remoteInboundVideo: videoSender?.remoteStatistics, remoteInboundAudio: audioSender?.remoteStatistics,
+            inboundVideo: videoReceiver?.statistics, inboundAudio: audioReceiver?.statistics,
+            packetsDiscardedOnReceive: packetsDiscarded)
+    }
+}

@@ -1,0 +1,260 @@
+import EmisoraCore
+import EmisoraCrypto
+import EmisoraICE
+import EmisoraRTP
+import EmisoraSDP
+
+/// One peer connection without socket, thread or clock: ICE, transport security and media streams behind one surface.
+///
+/// It only routes between its machines. Call one mutating method, then drain `pollTransmit`, `pollEvent`,
+/// `pollVideoFrame`, then wait until `nextDeadline` and call `handleTimeout`. Confined to one thread; generic over
+/// its security, so that a simulator can run it in virtual time.
+///
+/// ```
+/// datagram ─▶ STUN ──▶ ICE ──selected path──▶ security ──established──▶ streams
+///            DTLS ──▶ security (only from validated paths)
+///         RTP/RTCP ─▶ security.unprotect ─▶ receive streams, feedback to send streams
+/// ```
+package final class PeerEngine<Security: TransportSecurity> {
+    /// What a packetiser may put into one packet: with RTP header, extension, RTX number, SRTP tag and IPv6 and UDP
+    /// headers it stays below 1280 bytes, the least that every IPv6 link carries.
+    package static var maximumPayloadByteCount: Int { 1_150 }
+
+    let configuration: PeerConfiguration
+    var ice: ICEAgent
+    var security: Security
+    var negotiation: OfferAnswerMachine
+    var random: any RandomNumberGenerator & Sendable
+    let cname: String
+
+    var videoSender: RTPSendStream?
+    var audioSender: RTPSendStream?
+    var videoReceiver: RTPVideoReceiveStream?
+    var audioReceiver: RTPAudioReceiveStream?
+    var negotiated: NegotiatedSession?
+
+    var state: PeerConnectionState = .new
+    var events: [PeerEvent] = []
+    /// The subscriber has no reference picture: frames wait for a key frame.
+    var isWaitingForKeyFrame = true
+    var isSecurityStarted = false
+    /// DTLS datagrams of the peer that overtook the answer to our own check on their path.
+    var earlyDatagrams = EarlyDatagrams()
+    var reports: RTCPSchedule
+    var isReportDue = false
+    var isGoodbyeDue = false
+    /// Where the last words go after the agent has closed.
+    var lastPath: ICEPath?
+    var firSequenceNumber: UInt8 = 0
+    var packetsDiscarded: UInt64 = 0
+
+    package init(
+        configuration: PeerConfiguration, security: Security, pacer: CheckPacer,
+        random: any RandomNumberGenerator & Sendable, now: Instant
+    ) {
+        self.configuration = configuration
+        self.security = security
+        var random = random
+        ice = ICEAgent(role: .controlled, pacer: pacer, random: DerivedRandom(from: &random))
+        for address in configuration.localAddresses { ice.addLocalHost(address, now: now) }
+        cname = RandomToken.make(length: 16, using: &random)
+        let tracks = configuration.media.map { media in
+            MediaConfiguration.Track(
+                kind: media.kind, sends: media.sends, receives: media.receives,
+                ssrc: UInt32(truncatingIfNeeded: random.next()),
+                retransmissionSSRC: media.kind == .video ? UInt32(truncatingIfNeeded: random.next()) : nil)
+        }
+        negotiation = OfferAnswerMachine(
+            configuration: MediaConfiguration(tracks: tracks, cname: cname, streamID: "emisora"),
+            sessionID: random.next())
+        reports = RTCPSchedule(now: now, using: &random)
+        self.random = random
+    }
+
+    // MARK: Sending media
+
+    /// Queues an encoded picture for this peer.
+    package func sendVideo(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> FrameSendResult {
+        guard videoSender != nil else { return .notSent(negotiated == nil ? .notConnected : .notNegotiated) }
+        guard isReadyForMedia else { return .notSent(.notConnected) }
+        if isWaitingForKeyFrame, !frame.isKeyFrame { return .notSent(.waitingForKeyFrame) }
+        switch videoSender?.enqueue(frame, captureTime: captureTime, now: now) {
+        case .queued:
+            isWaitingForKeyFrame = false
+            return .queued
+        case .queueFull:
+            // What follows refers to this picture: nothing is of use before the next key frame.
+            isWaitingForKeyFrame = true
+            events.append(.keyFrameNeeded)
+            return .notSent(.queueFull)
+        case .empty, nil: return .notSent(.notNegotiated)
+        }
+    }
+
+    /// Queues an encoded stretch of sound for this peer.
+    package func sendAudio(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> FrameSendResult {
+        guard audioSender != nil else { return .notSent(negotiated == nil ? .notConnected : .notNegotiated) }
+        guard isReadyForMedia else { return .notSent(.notConnected) }
+        return audioSender?.enqueue(frame, captureTime: captureTime, now: now) == .queued
+            ? .queued : .notSent(.queueFull)
+    }
+
+    var isReadyForMedia: Bool { security.isEstablished && ice.selectedPath != nil }
+
+    // MARK: Receiving media
+
+    package func pollVideoFrame(now: Instant) -> ReceivedFrame? {
+        videoReceiver?.pollFrame(now: now)
+    }
+
+    /// What to play next; to be called every 20 ms while sound is received.
+    package func popAudio(now: Instant) -> AudioJitterBuffer.Output? {
+        audioReceiver?.pop(now: now)
+    }
+
+    /// The decoder lost its way: asks the sender for a key frame.
+    package func requestKeyFrame(now: Instant) {
+        videoReceiver?.requestKeyFrame(now: now)
+    }
+
+    /// The sender's clock, which lines sound up with pictures.
+    package var videoSenderClock: SenderClock? { videoReceiver?.senderClock }
+    package var audioSenderClock: SenderClock? { audioReceiver?.senderClock }
+
+    // MARK: Time and outputs
+
+    package var nextDeadline: Instant? {
+        if state == .closed || state == .failed { return nil }
+        var deadline = Instant.distantFuture
+        for other in [
+            ice.nextDeadline, security.nextDeadline, security.isEstablished ? reports.nextDeadline : nil,
+            videoReceiver?.nextDeadline,
+        ] {
+            if let other { deadline = min(deadline, other) }
+        }
+        return deadline == .distantFuture ? nil : deadline
+    }
+
+    package func handleTimeout(now: Instant) {
+        guard state != .closed else { return }
+        ice.handleTimeout(now: now)
+        security.handleTimeout(now: now)
+        videoReceiver?.handleTimeout(now: now)
+        if security.isEstablished, reports.isDue(now: now) {
+            isReportDue = true
+            reports.didSendReport(now: now, using: &random)
+        }
+        settle(now: now)
+    }
+
+    package func pollEvent() -> PeerEvent? {
+        events.isEmpty ? nil : events.removeFirst()
+    }
+
+    /// Writes the next datagram into `buffer`, which holds 1500 bytes; `nil` when there is nothing to send.
+    package func pollTransmit(into buffer: inout MutableRawSpan, now: Instant) -> Transmit? {
+        if let transmit = ice.pollTransmit(into: &buffer, now: now) { return transmit }
+        guard let path = ice.selectedPath ?? (state == .closed ? lastPath : nil) else { return nil }
+        let byteCount =
+            isGoodbyeDue
+            ? pollGoodbye(into: &buffer)
+            : security.pollTransmit(into: &buffer) ?? pollReport(into: &buffer, now: now)
+                ?? pollMedia(into: &buffer, now: now)
+        return byteCount.map { Transmit(byteCount: $0, source: path.local, destination: path.remote) }
+    }
+
+    private func pollMedia(into buffer: inout MutableRawSpan, now: Instant) -> Int? {
+        guard security.isEstablished else { return nil }
+        // Sound first: its packets are small and its delay is heard.
+        while let plain = audioSender?.pollPacket(into: &buffer, now: now)
+            ?? videoSender?.pollPacket(into: &buffer, now: now)
+        {
+            if let byteCount = security.protectRTP(&buffer, byteCount: plain) { return byteCount }
+        }
+        return nil
+    }
+
+    /// Says BYE and `close_notify`; drain `pollTransmit` afterwards. Nothing is sent or accepted after that.
+    package func close() {
+        guard state != .closed else { return }
+        lastPath = ice.selectedPath
+        isGoodbyeDue = lastPath != nil
+        ice.close()
+        enter(.closed, reason: "")
+    }
+
+    // MARK: Inside
+
+    func enter(_ new: PeerConnectionState, reason: String) {
+        guard new != state, state != .closed else { return }
+        state = new
+        events.append(.stateChanged(new, reason: reason))
+    }
+
+    /// Passes on what one machine's change means for the others.
+    func settle(now: Instant) {
+        while let event = ice.pollEvent() {
+            switch event {
+            case .selectedPathChanged(let path):
+                startSecurityIfPossible(now: now)
+                feedEarlyDatagrams(now: now)
+                lastPath = path
+            case .stateChanged(.disconnected): enter(.disconnected, reason: "The peer has not answered for 8 s.")
+            case .stateChanged(.connected):
+                if security.isEstablished { enter(.connected, reason: "") }
+            case .stateChanged(.failed(let reason)): enter(.failed, reason: reason)
+            case .stateChanged: break
+            }
+        }
+        while let event = security.pollEvent() {
+            switch event {
+            case .established:
+                isReportDue = true
+                enter(.connected, reason: "")
+                if videoSender != nil {
+                    isWaitingForKeyFrame = true
+                    events.append(.keyFrameNeeded)
+                }
+            case .failed(let reason):
+                ice.close()
+                enter(.failed, reason: reason)
+            case .closed:
+                ice.close()
+                enter(.closed, reason: "The peer said goodbye.")
+            }
+        }
+    }
+}
+
+/// Bytes of the peer that cannot be judged yet; few, small, and only until the path they came by is validated.
+struct EarlyDatagrams {
+    private static let limit = 8
+    private static let byteLimit = 2_048
+    private var datagrams: [(path: ICEPath, bytes: [UInt8])] = []
+
+    mutating func append(_ datagram: RawSpan, path: ICEPath) {
+        guard datagrams.count < Self.limit, datagram.byteCount <= Self.byteLimit else { return }
+        datagrams.append((path, datagram.withUnsafeBytes { Array($0) }))
+    }
+
+    /// Takes those out that came by paths for which `isValidated` holds.
+    mutating func take(where isValidated: (ICEPath) -> Bool) -> [[UInt8]] {
+        guard !datagrams.isEmpty else { return [] }
+        let taken = datagrams.filter { isValidated($0.path) }.map(\.bytes)
+        datagrams.removeAll { isValidated($0.path) }
+        return taken
+    }
+}
+
+/// A generator of its own for one machine, seeded from the engine's: machines that share one could not be values.
+struct DerivedRandom: RandomNumberGenerator, Sendable {
+    private var source: any RandomNumberGenerator & Sendable
+
+    /// The operating system's generator has no state to share; a seeded one is copied after a step.
+    init(from source: inout any RandomNumberGenerator & Sendable) {
+        _ = source.next()
+        self.source = source
+    }
+
+    mutating func next() -> UInt64 { source.next() }
+}

@@ -1,0 +1,38 @@
+import EmisoraCore
+
+/// W3C `RTCPeerConnectionState`.
+package enum PeerConnectionState: String, Hashable, Sendable {
+    case new
+    case connecting
+    case connected
+    case disconnected
+    case failed
+    case closed
+}
+
+package enum PeerEvent: Equatable, Sendable {
+    /// `reason` is for a person; empty where there is nothing to explain.
+    case stateChanged(PeerConnectionState, reason: String)
+    /// The peer cannot go on without a key frame: it joined just now, or asked by PLI or FIR.
+    case keyFrameNeeded
+    /// The sender of that media said BYE (RFC 3550 §6.6).
+    case remoteSourceEnded
+}
+
+/// What became of a frame handed to one peer.
+package enum FrameSendResult: Hashable, Sendable {
+    case queued
+    case notSent(NotSentReason)
+}
+
+/// Why an encoded frame did not go to one subscriber.
+package enum NotSentReason: String, Hashable, Sendable, CaseIterable {
+    /// The path or its keys are not there yet, or lost.
+    case notConnected
+    /// The peer does not receive this kind of media.
+    case notNegotiated
+    /// It can decode nothing before a key frame.
+    case waitingForKeyFrame
+    /// Its send queue is full.
+    case queueFull
+}

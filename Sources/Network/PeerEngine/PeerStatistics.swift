@@ -1,0 +1,18 @@
+import EmisoraCore
+import EmisoraICE
+import EmisoraRTP
+
+/// Figures of one peer connection, gathered when asked for.
+package struct PeerStatistics: Sendable {
+    package var state: PeerConnectionState
+    package var ice: ICEStatistics
+    package var security: TransportSecurityDescription
+    package var outboundVideo: OutboundRTPStatistics?
+    package var outboundAudio: OutboundRTPStatistics?
+    package var remoteInboundVideo: RemoteInboundRTPStatistics?
+    package var remoteInboundAudio: RemoteInboundRTPStatistics?
+    package var inboundVideo: InboundRTPStatistics?
+    package var inboundAudio: InboundRTPStatistics?
+    /// RTP and RTCP packets that were refused: forged, damaged, repeated, or of no stream.
+    package var packetsDiscardedOnReceive: UInt64
+}
