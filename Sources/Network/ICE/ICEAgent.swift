@@ -40,7 +40,7 @@ package struct ICEAgent {
     package internal(set) var statistics = ICEStatistics()
 
     let pacer: CheckPacer
-    var random: any RandomNumberGenerator & Sendable
+    var random: RandomSource
     var tieBreaker: UInt64
     var localKey: HMACSHA1Key
     var remoteKey: HMACSHA1Key?
@@ -70,7 +70,7 @@ package struct ICEAgent {
         let useCandidate: Bool
     }
 
-    package init(role: ICERole, pacer: CheckPacer, random: any RandomNumberGenerator & Sendable) {
+    package init(role: ICERole, pacer: CheckPacer, random: RandomSource) {
         self.role = role
         self.pacer = pacer
         self.random = random

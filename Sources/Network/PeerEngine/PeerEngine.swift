@@ -24,7 +24,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     var ice: ICEAgent
     var security: Security
     var negotiation: OfferAnswerMachine
-    var random: any RandomNumberGenerator & Sendable
+    var random: RandomSource
     let cname: String
 
     var videoSender: RTPSendStream?
@@ -50,19 +50,22 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     package init(
         configuration: PeerConfiguration, security: Security, pacer: CheckPacer,
-        random: any RandomNumberGenerator & Sendable, now: Instant
+        random: RandomSource, now: Instant
     ) {
         self.configuration = configuration
         self.security = security
         var random = random
-        ice = ICEAgent(role: .controlled, pacer: pacer, random: DerivedRandom(from: &random))
+        ice = ICEAgent(role: .controlled, pacer: pacer, random: random.split())
         for address in configuration.localAddresses { ice.addLocalHost(address, now: now) }
         cname = RandomToken.make(length: 16, using: &random)
-        let tracks = configuration.media.map { media in
-            MediaConfiguration.Track(
-                kind: media.kind, sends: media.sends, receives: media.receives,
-                ssrc: UInt32(truncatingIfNeeded: random.next()),
-                retransmissionSSRC: media.kind == .video ? UInt32(truncatingIfNeeded: random.next()) : nil)
+        var tracks: [MediaConfiguration.Track] = []
+        for media in configuration.media {
+            let ssrc = UInt32(truncatingIfNeeded: random.next())
+            let retransmissionSSRC = UInt32(truncatingIfNeeded: random.next())
+            tracks.append(
+                MediaConfiguration.Track(
+                    kind: media.kind, sends: media.sends, receives: media.receives, ssrc: ssrc,
+                    retransmissionSSRC: media.kind == .video ? retransmissionSSRC : nil))
         }
         negotiation = OfferAnswerMachine(
             configuration: MediaConfiguration(tracks: tracks, cname: cname, streamID: "emisora"),
@@ -244,17 +247,4 @@ struct EarlyDatagrams {
         datagrams.removeAll { isValidated($0.path) }
         return taken
     }
-}
-
-/// A generator of its own for one machine, seeded from the engine's: machines that share one could not be values.
-struct DerivedRandom: RandomNumberGenerator, Sendable {
-    private var source: any RandomNumberGenerator & Sendable
-
-    /// The operating system's generator has no state to share; a seeded one is copied after a step.
-    init(from source: inout any RandomNumberGenerator & Sendable) {
-        _ = source.next()
-        self.source = source
-    }
-
-    mutating func next() -> UInt64 { source.next() }
 }
