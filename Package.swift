@@ -111,6 +111,17 @@ let package = Package(
             name: "signaling-server", dependencies: ["EmisoraSignalingServer"], path: "signaling/Executable"),
 
         // Tests: one folder per target.
+        .target(
+            name: "EmisoraSimulation",
+            dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraPeerEngine"],
+            path: "Tests/Simulation"),
+        .testTarget(
+            name: "EmisoraPeerEngineTests",
+            dependencies: [
+                "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraPeerEngine", "EmisoraRTP",
+                "EmisoraSDP", "EmisoraSimulation",
+            ],
+            path: "Tests/PeerEngine"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
         .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),

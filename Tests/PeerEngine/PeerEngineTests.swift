@@ -1,0 +1,170 @@
+import EmisoraCore
+import EmisoraCrypto
+import EmisoraDTLS
+import EmisoraICE
+import EmisoraPeerEngine
+import EmisoraRTP
+import EmisoraSDP
+import EmisoraSimulation
+import Testing
+
+@Suite struct PeerEngineTests {
+    static let leftAddress = SocketAddress(ip: IPAddress(v4: 0xC000_0201), port: 5_000)
+    static let rightAddress = SocketAddress(ip: IPAddress(v4: 0xC000_0202), port: 6_000)
+    static let wallClock = WallClock(unixNanosecondsAtZero: 1_700_000_000_000_000_000)
+
+    static func configuration(_ address: SocketAddress, sends: Bool) -> PeerConfiguration {
+        PeerConfiguration(
+            media: [.init(.audio, sends: sends, receives: !sends), .init(.video, sends: sends, receives: !sends)],
+            wallClock: wallClock, localAddresses: [address])
+    }
+
+    /// A sender (left) and a receiver (right), described to each other; the receiver offers unless told otherwise.
+    static func pair<Security: TransportSecurity>(
+        seed: UInt64, senderOffers: Bool = false, security: () throws -> Security
+    ) throws -> (sender: PeerEngine<Security>, receiver: PeerEngine<Security>) {
+        let start = Instant.zero + .seconds(1)
+        let sender = PeerEngine(
+            configuration: configuration(leftAddress, sends: true), security: try security(), pacer: CheckPacer(),
+            random: RandomSource(SeededRandom(seed)), now: start)
+        let receiver = PeerEngine(
+            configuration: configuration(rightAddress, sends: false), security: try security(), pacer: CheckPacer(),
+            random: RandomSource(SeededRandom(seed &+ 1_000)), now: start)
+        if senderOffers {
+            let answer = try receiver.answer(offer: try sender.makeOffer(), now: start)
+            try sender.setRemoteAnswer(answer, now: start)
+        } else {
+            let answer = try sender.answer(offer: try receiver.makeOffer(), now: start)
+            try receiver.setRemoteAnswer(answer, now: start)
+        }
+        return (sender, receiver)
+    }
+
+    static func frame(_ number: Int, isKeyFrame: Bool, byteCount: Int = 5_000) throws -> PacketizedFrame {
+        var payload = [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: byteCount)
+        // A VP8 frame header: bit 0 is 0 for key frames.
+        payload[0] = isKeyFrame ? 0x10 : 0x11
+        payload[1] = UInt8(truncatingIfNeeded: number >> 8)
+        return try VP8Packetizer.packetize(
+            payload: payload, isKeyFrame: isKeyFrame, pictureID: UInt16(number & 0x7FFF),
+            maxPayloadSize: PeerEngine<NullSecurity>.maximumPayloadByteCount)
+    }
+
+    /// Sends a frame every 33 ms for that long, a key frame whenever the peer needs one; gives what arrived.
+    static func stream<Security>(
+        _ simulation: Simulation, _ sender: PeerEngine<Security>, _ receiver: PeerEngine<Security>, frames: Int
+    ) throws -> [ReceivedFrame] {
+        var received: [ReceivedFrame] = []
+        var wantsKeyFrame = true
+        var number = 0
+        func tick(_ now: Instant) {
+            while let event = sender.pollEvent() { if event == .keyFrameNeeded { wantsKeyFrame = true } }
+            if let frame = try? frame(number, isKeyFrame: wantsKeyFrame),
+                sender.sendVideo(frame, captureTime: now, now: now) == .queued, frame.isKeyFrame
+            {
+                wantsKeyFrame = false
+            }
+            number += 1
+            if number < frames { simulation.schedule(at: now + .milliseconds(33), tick) }
+        }
+        simulation.schedule(at: simulation.now, tick)
+        simulation.run(until: simulation.now + .milliseconds(33 * (frames + 30))) {
+            while let frame = receiver.pollVideoFrame(now: simulation.now) { received.append(frame) }
+            return false
+        }
+        return received
+    }
+
+    @Test(arguments: [false, true])
+    func twoPeersConnectThroughRealDTLSAndFramesArriveWhole(senderOffers: Bool) throws {
+        var random = SecureRandom()
+        let left = try Certificate(unixTime: 1_700_000_000, using: &random)
+        let context = try DTLSContext(certificate: left)
+        let (sender, receiver) = try Self.pair(seed: 1, senderOffers: senderOffers) {
+            try DTLSSRTPSecurity(context: context)
+        }
+        let simulation = Simulation(sender, receiver, conditions: .init(), seed: 1)
+        #expect(
+            simulation.run(until: simulation.now + .seconds(5)) {
+                sender.connectionState == .connected && receiver.connectionState == .connected
+            })
+        #expect(sender.statistics.security.srtpCipher == "SRTP_AEAD_AES_128_GCM")
+        let received = try Self.stream(simulation, sender, receiver, frames: 60)
+        #expect(received.count == 60)
+        #expect(received.first?.isKeyFrame == true)
+        #expect(received.allSatisfy { $0.payload.count == 5_000 })
+        sender.close()
+        simulation.run(until: simulation.now + .seconds(1)) { receiver.connectionState == .closed }
+        #expect(receiver.connectionState == .closed)
+    }
+
+    @Test(arguments: UInt64(1)...20)
+    func framesArriveInOrderThroughLossReorderingAndDuplication(seed: UInt64) throws {
+        let (sender, receiver) = try Self.pair(seed: seed) { NullSecurity() }
+        var conditions = SimulatedLink.Conditions()
+        conditions.delay = .milliseconds(20)
+        conditions.jitter = .milliseconds(8)
+        conditions.loss = 0.03
+        conditions.duplication = 0.02
+        conditions.reordering = 0.02
+        let simulation = Simulation(sender, receiver, conditions: conditions, seed: seed)
+        #expect(
+            simulation.run(until: simulation.now + .seconds(10)) {
+                sender.connectionState == .connected && receiver.connectionState == .connected
+            })
+        let received = try Self.stream(simulation, sender, receiver, frames: 300)
+        let timestamps = received.map { Int64($0.firstSequenceNumber) }
+        #expect(timestamps == timestamps.sorted())
+        #expect(received.count >= 290)
+        #expect(sender.statistics.outboundVideo?.retransmittedPacketsSent ?? 0 > 0)
+        // The path's own round trip, as the receiver's reports tell it.
+        let roundTrip = try #require(sender.statistics.remoteInboundVideo?.roundTripTime)
+        #expect((0.04...0.09).contains(roundTrip))
+    }
+
+    @Test func theSameSeedGivesTheSameTraceByteForByte() throws {
+        func hash(seed: UInt64) throws -> UInt64 {
+            let (sender, receiver) = try Self.pair(seed: seed) { NullSecurity() }
+            var conditions = SimulatedLink.Conditions()
+            conditions.loss = 0.1
+            conditions.jitter = .milliseconds(15)
+            let simulation = Simulation(sender, receiver, conditions: conditions, seed: seed)
+            _ = try Self.stream(simulation, sender, receiver, frames: 100)
+            return simulation.traceHash
+        }
+        #expect(try hash(seed: 7) == hash(seed: 7))
+        #expect(try hash(seed: 7) != hash(seed: 8))
+    }
+
+    @Test func sendingStopsWhenConsentIsLost() throws {
+        let (sender, receiver) = try Self.pair(seed: 3) { NullSecurity() }
+        let simulation = Simulation(sender, receiver, conditions: .init(), seed: 3)
+        #expect(simulation.run(until: simulation.now + .seconds(5)) { sender.connectionState == .connected })
+        let cutAt = simulation.now
+        simulation.filter = { _, _ in false }
+        #expect(simulation.run(until: cutAt + .seconds(40)) { sender.connectionState == .failed })
+        #expect((Duration.seconds(23)...Duration.seconds(31)).contains(simulation.now - cutAt))
+        #expect(
+            sender.sendVideo(try Self.frame(1, isKeyFrame: true), captureTime: simulation.now, now: simulation.now)
+                == .notSent(.notConnected))
+    }
+
+    @Test func randomDatagramsChangeNothing() throws {
+        let (sender, receiver) = try Self.pair(seed: 4) { NullSecurity() }
+        let simulation = Simulation(sender, receiver, conditions: .init(), seed: 4)
+        #expect(simulation.run(until: simulation.now + .seconds(5)) { sender.connectionState == .connected })
+        var random = SeededRandom(99)
+        for round in 0..<20_000 {
+            var bytes = (0..<Int(random.next() % 200)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+            // Every kind that the first byte tells apart gets its share.
+            if !bytes.isEmpty { bytes[0] = [0, 1, 20, 22, 63, 64, 128, 144, 191, 200][round % 10] }
+            let path = ICEPath(local: Self.leftAddress, remote: Self.rightAddress)
+            var span = bytes.mutableSpan
+            var raw = span.mutableBytes
+            sender.handle(datagram: &raw, path: path, now: simulation.now)
+        }
+        #expect(sender.connectionState == .connected)
+        let received = try Self.stream(simulation, sender, receiver, frames: 30)
+        #expect(received.count == 30)
+    }
+}
