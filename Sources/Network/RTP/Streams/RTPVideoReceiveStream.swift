@@ -1,0 +1,245 @@
+import EmisoraCore
+
+/// One received VP8 stream with its retransmissions: packets in, frames and feedback out.
+///
+/// Which stream a packet belongs to is the caller's decision, since SSRCs need not be signalled; the stream takes the
+/// SSRC of its first packet.
+///
+/// ```swift
+/// stream.handle(header, packet: datagram, now: now)
+/// while let frame = stream.pollFrame(now: now) { … decode … }
+/// switch stream.pollFeedback(now: now) { … write RTCP … }
+/// // at stream.nextDeadline: stream.handleTimeout(now:), then poll again
+/// ```
+package struct RTPVideoReceiveStream: Sendable {
+    package struct Configuration: Equatable, Sendable {
+        package var payloadType: UInt8
+        package var clockRate: Int = 90_000
+        /// The payload type whose `apt` is `payloadType` (RFC 4588 §8.6).
+        package var rtxPayloadType: UInt8?
+        /// The sender answers generic NACKs.
+        package var usesNack = true
+        /// The sender answers PLI (`nack pli`) or FIR; without it key frames are waited for.
+        package var usesKeyFrameRequests = true
+        package var jitterBuffer = VideoJitterBuffer.Configuration()
+        package var nack = NackGenerator.Configuration()
+        package var keyFrameRetryInterval: Duration = .seconds(1)
+
+        package init(payloadType: UInt8) {
+            self.payloadType = payloadType
+        }
+    }
+
+    package enum Feedback: Equatable, Sendable {
+        /// Ask for these packets of ``RTPVideoReceiveStream/ssrc`` again.
+        case nack([UInt16])
+        /// Send a PLI, or a FIR with a new sequence number.
+        case keyFrameRequest
+    }
+
+    /// How long the first packets may take to turn out to be a key frame before one is asked for.
+    private static let startGrace: Duration = .milliseconds(50)
+
+    package let configuration: Configuration
+    /// The media SSRC, `nil` before the first packet.
+    package private(set) var ssrc: UInt32?
+    /// When the last packet came, by which the caller tells that a source has gone silent.
+    package private(set) var lastPacketReceivedAt: Instant?
+    package private(set) var senderClock: SenderClock
+
+    private var reception: ReceptionStatistics?
+    private var unwrapper = SequenceUnwrapper()
+    private var jitterBuffer: VideoJitterBuffer
+    private var nackGenerator: NackGenerator
+    private var keyFrameRequester: KeyFrameRequester
+    private var counters = InboundRTPStatistics()
+
+    package init(_ configuration: Configuration) {
+        self.configuration = configuration
+        senderClock = SenderClock(clockRate: configuration.clockRate)
+        jitterBuffer = VideoJitterBuffer(configuration.jitterBuffer)
+        nackGenerator = NackGenerator(configuration.nack)
+        keyFrameRequester = KeyFrameRequester(retryInterval: configuration.keyFrameRetryInterval)
+    }
+
+    /// Paces repeated NACKs, where the caller knows it (from ICE, or from the other direction's reports).
+    package var roundTripTime: Duration {
+        get { nackGenerator.roundTripTime }
+        set { nackGenerator.roundTripTime = newValue }
+    }
+
+    // MARK: Packets
+
+    /// Whether a packet of this payload type is for this stream.
+    package func accepts(payloadType: UInt8) -> Bool {
+        payloadType == configuration.payloadType || payloadType == configuration.rtxPayloadType
+    }
+
+    /// Takes a decrypted packet with its parsed header.
+    package mutating func handle(_ header: RTPHeader, packet: RawSpan, now: Instant) {
+        guard header.payload.upperBound <= packet.byteCount else { return }
+        if header.payloadType == configuration.payloadType {
+            handleMedia(header, packet, now: now)
+        } else if header.payloadType == configuration.rtxPayloadType {
+            handleRTX(header, packet, now: now)
+        } else {
+            counters.packetsDiscarded += 1
+        }
+    }
+
+    /// Takes one RTCP packet, ignoring what is of other sources.
+    package mutating func handle(_ packet: RTCPPacket, now: Instant) {
+        guard case .senderReport(let report) = packet, report.ssrc == ssrc else { return }
+        senderClock.handle(report, now: now)
+    }
+
+    /// Goes over to another SSRC, for a sender that changed it: everything of the old one is past.
+    package mutating func switchSSRC(to ssrc: UInt32) {
+        self.ssrc = ssrc
+        reception = ReceptionStatistics(ssrc: ssrc, clockRate: configuration.clockRate)
+        senderClock = SenderClock(clockRate: configuration.clockRate)
+        restart()
+    }
+
+    // MARK: Outputs
+
+    /// The next frame in order of decoding.
+    package mutating func pollFrame(now: Instant) -> ReceivedFrame? {
+        guard let frame = jitterBuffer.pollFrame() else { return nil }
+        counters.framesReceived += 1
+        if frame.isKeyFrame { counters.keyFramesReceived += 1 }
+        counters.jitterBufferDelay += max(0, (now - frame.firstPacketReceivedAt).inSeconds)
+        counters.jitterBufferEmittedCount += 1
+        return frame
+    }
+
+    /// What to tell the sender now; to be called until `nil`.
+    package mutating func pollFeedback(now: Instant) -> Feedback? {
+        if configuration.usesKeyFrameRequests, ssrc != nil, keyFrameRequester.poll(now: now) {
+            counters.pliCount += 1
+            return .keyFrameRequest
+        }
+        guard configuration.usesNack else { return nil }
+        let numbers = nackGenerator.pollNack(now: now)
+        guard !numbers.isEmpty else { return nil }
+        counters.nackCount += 1
+        return .nack(numbers)
+    }
+
+    /// The decoder cannot go on: frames are held back until the next key frame, which is asked for.
+    package mutating func requestKeyFrame(now: Instant) {
+        jitterBuffer.waitForKeyFrame(now: now)
+        update(now: now)
+    }
+
+    package mutating func handleTimeout(now: Instant) {
+        jitterBuffer.handleTimeout(now: now)
+        update(now: now)
+    }
+
+    /// When to call ``handleTimeout(now:)`` and poll again.
+    package var nextDeadline: Instant? {
+        let deadlines = [
+            jitterBuffer.nextDeadline, configuration.usesNack ? nackGenerator.nextDeadline : nil,
+            configuration.usesKeyFrameRequests && ssrc != nil ? keyFrameRequester.nextDeadline : nil,
+        ]
+        return deadlines.lazy.compactMap { $0 }.min()
+    }
+
+    /// The block for the next report; `nil` before the source has shown two packets in sequence.
+    package mutating func reportBlock(now: Instant) -> ReportBlock? {
+        guard reception?.isValid == true else { return nil }
+        return reception?.reportBlock(senderClock: senderClock, now: now)
+    }
+
+    package var statistics: InboundRTPStatistics {
+        var statistics = counters
+        statistics.packetsLost = reception?.packetsLost ?? 0
+        statistics.jitter = reception?.jitter ?? 0
+        statistics.framesDropped = jitterBuffer.framesDropped
+        return statistics
+    }
+
+    // MARK: Inside
+
+    private mutating func handleMedia(_ header: RTPHeader, _ packet: RawSpan, now: Instant) {
+        if ssrc == nil { switchSSRC(to: header.ssrc) }
+        guard header.ssrc == ssrc else {
+            counters.packetsDiscarded += 1
+            return
+        }
+        lastPacketReceivedAt = now
+        counters.packetsReceived += 1
+        counters.bytesReceived += UInt64(header.payload.count)
+        counters.headerBytesReceived += UInt64(packet.byteCount - header.payload.count)
+        switch reception?.handle(sequenceNumber: header.sequenceNumber, timestamp: header.timestamp, now: now) {
+        case .jumped, nil:
+            counters.packetsDiscarded += 1
+            return
+        case .restarted:
+            restart()
+        case .inOrder, .misordered:
+            break
+        }
+        insert(header, sequenceNumber: header.sequenceNumber, packet.extracting(header.payload), now: now)
+    }
+
+    private mutating func handleRTX(_ header: RTPHeader, _ packet: RawSpan, now: Instant) {
+        lastPacketReceivedAt = now
+        counters.packetsReceived += 1
+        counters.headerBytesReceived += UInt64(packet.byteCount - header.payload.count)
+        // Before the first media packet there is nothing that it could repeat.
+        guard ssrc != nil, header.ssrc != ssrc, let original = RTXPacket.original(of: header, in: packet) else {
+            return
+        }
+        counters.bytesReceived += UInt64(original.payload.count)
+        counters.retransmittedPacketsReceived += 1
+        counters.retransmittedBytesReceived += UInt64(original.payload.count)
+        insert(header, sequenceNumber: original.sequenceNumber, packet.extracting(original.payload), now: now)
+    }
+
+    private mutating func insert(_ header: RTPHeader, sequenceNumber: UInt16, _ payload: RawSpan, now: Instant) {
+        let number = unwrapper.unwrap(sequenceNumber)
+        let isRecoverable = nackGenerator.handle(number, now: now)
+        let insertion = jitterBuffer.insert(
+            number: number, timestamp: header.timestamp, marker: header.marker, payload: payload, now: now)
+        if !isRecoverable { jitterBuffer.waitForKeyFrame(now: now) }
+        switch insertion {
+        case .inserted, .keyFrameBegan: break
+        case .duplicate: counters.packetsDuplicated += 1
+        case .late: counters.packetsDiscarded += 1
+        }
+        update(now: now)
+        if insertion == .keyFrameBegan {
+            // Give the rest of it the time that a missing packet gets.
+            keyFrameRequester.postpone(by: configuration.jitterBuffer.maximumWait, now: now)
+        }
+    }
+
+    /// Brings the feedback in line with what the jitter buffer is waiting for.
+    private mutating func update(now: Instant) {
+        if let floor = jitterBuffer.floor { nackGenerator.discard(before: floor) }
+        switch jitterBuffer.state {
+        case .decoding:
+            keyFrameRequester.satisfy()
+        case .waitingForKeyFrame:
+            let isStart = counters.framesReceived == 0 && jitterBuffer.framesDropped == 0
+            let delay: Duration =
+                if jitterBuffer.hasPartialKeyFrame {
+                    configuration.jitterBuffer.maximumWait
+                } else if isStart {
+                    Self.startGrace
+                } else {
+                    .zero
+                }
+            keyFrameRequester.want(after: delay, now: now)
+        }
+    }
+
+    private mutating func restart() {
+        unwrapper = SequenceUnwrapper()
+        jitterBuffer.reset()
+        nackGenerator.reset()
+        keyFrameRequester.satisfy()
+    }
+}
