@@ -164,6 +164,10 @@ package struct VideoJitterBuffer: Sendable {
         blockedSince = nil
     }
 
+    /// For tests of the bounds.
+    var storedPacketCount: Int { packetCount }
+    var storedByteCount: Int { byteCount }
+
     // MARK: Putting frames together
 
     private enum Assembly {
