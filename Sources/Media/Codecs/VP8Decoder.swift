@@ -1,0 +1,87 @@
+import CEmisoraVPX
+import EmisoraCore
+import EmisoraVideo
+
+/// VP8 decoder through libvpx. Owns the codec; one thread at a time.
+public final class VP8Decoder {
+    /// Pixels of the largest picture that is decoded by default: 4096×2304.
+    public static let defaultMaximumPixelCount = 4_096 * 2_304
+
+    private let maximumPixelCount: Int
+    private let pool = VideoFramePool()
+    private var codec = vpx_codec_ctx_t()
+    private var hasKeyFrame = false
+
+    public init(maximumPixelCount: Int = defaultMaximumPixelCount) throws(CodecError) {
+        self.maximumPixelCount = maximumPixelCount
+        var settings = vpx_codec_dec_cfg_t()
+        settings.threads = 1
+        guard emisora_vp8_dec_init(&codec, &settings) == VPX_CODEC_OK else {
+            throw .library("libvpx has no VP8 decoder")
+        }
+    }
+
+    deinit {
+        vpx_codec_destroy(&codec)
+    }
+
+    /// Decodes one frame into an I420 picture with the given timestamp.
+    ///
+    /// Damaged bytes throw and change nothing that a following key frame does not mend. A key frame's size is looked at
+    /// before decoding: thirty bytes that claim 16383×16383 would cost 850 MB.
+    public func decode(_ payload: [UInt8], timestamp: Instant) throws(CodecError) -> VideoFrame {
+        try checkHeader(payload)
+        let status = payload.withUnsafeBufferPointer {
+            vpx_codec_decode(&codec, $0.baseAddress, UInt32(clamping: $0.count), nil, 0)
+        }
+        guard status == VPX_CODEC_OK else {
+            hasKeyFrame = false
+            throw .corrupted(String(cString: vpx_codec_err_to_string(status)))
+        }
+        var iterator: vpx_codec_iter_t?
+        guard let image = vpx_codec_get_frame(&codec, &iterator) else { throw .corrupted("it shows no picture") }
+        return try copy(image.pointee, timestamp: timestamp)
+    }
+
+    private func checkHeader(_ payload: [UInt8]) throws(CodecError) {
+        guard let first = payload.first else { throw .corrupted("it is empty") }
+        guard first & 1 == 0 else {
+            guard hasKeyFrame else { throw .corrupted("it refers to a key frame that never came") }
+            return
+        }
+        var info = vpx_codec_stream_info_t()
+        info.sz = UInt32(MemoryLayout<vpx_codec_stream_info_t>.size)
+        let status = payload.withUnsafeBufferPointer {
+            vpx_codec_peek_stream_info(vpx_codec_vp8_dx(), $0.baseAddress, UInt32(clamping: $0.count), &info)
+        }
+        guard status == VPX_CODEC_OK, info.is_kf != 0, info.w > 0, info.h > 0 else {
+            throw .corrupted("its key frame header is broken")
+        }
+        guard Int(info.w) * Int(info.h) <= maximumPixelCount else {
+            throw .pictureTooLarge(width: Int(info.w), height: Int(info.h))
+        }
+        hasKeyFrame = true
+    }
+
+    private func copy(_ image: vpx_image_t, timestamp: Instant) throws(CodecError) -> VideoFrame {
+        let format: VideoFormat
+        do throws(VideoFrameError) {
+            format = try VideoFormat(.i420, width: Int(image.d_w), height: Int(image.d_h))
+        } catch {
+            throw .corrupted(error.description)
+        }
+        let sources = [image.planes.0, image.planes.1, image.planes.2]
+        let strides = [Int(image.stride.0), Int(image.stride.1), Int(image.stride.2)]
+        var frame = pool.makeFrame(format)
+        frame.withUnsafeMutablePlanes { planes in
+            for (plane, target) in planes.enumerated() {
+                guard let from = sources[plane], let to = target.baseAddress else { continue }
+                let count = format.rowByteCount(plane: plane)
+                for row in 0..<format.rowCount(plane: plane) {
+                    (to + row * format.strides[plane]).copyMemory(from: from + row * strides[plane], byteCount: count)
+                }
+            }
+        }
+        return frame.finish(timestamp: timestamp)
+    }
+}
