@@ -101,4 +101,16 @@ public struct VideoFrame: Sendable {
             checked: buffer, format: format, offsets: offsets, timestamp: timestamp, rotation: rotation,
             metadata: metadata)
     }
+
+    /// The same samples under another colour label; `nil` where the format would not be valid.
+    public func relabelled(colorMatrix: ColorMatrix, colorRange: ColorRange) -> VideoFrame? {
+        let relabelled = try? VideoFormat(
+            format.pixelFormat, width: format.width, height: format.height, strides: format.strides,
+            colorMatrix: colorMatrix, colorRange: colorRange, frameRate: format.frameRate)
+        return relabelled.map {
+            VideoFrame(
+                checked: buffer, format: $0, offsets: offsets, timestamp: timestamp, rotation: rotation,
+                metadata: metadata)
+        }
+    }
 }

@@ -9,4 +9,11 @@
 #include <libyuv/rotate.h>
 #include <libyuv/scale.h>
 
+// BT.709 full range: libyuv has the constants, but no function of that name.
+static inline int emisora_f420_to_argb(
+    const uint8_t *y, int y_stride, const uint8_t *u, int u_stride, const uint8_t *v, int v_stride, uint8_t *argb,
+    int argb_stride, int width, int height) {
+    return I420ToARGBMatrix(y, y_stride, u, u_stride, v, v_stride, argb, argb_stride, &kYuvF709Constants, width, height);
+}
+
 #endif

@@ -1,0 +1,71 @@
+import EmisoraVideo
+
+/// Writes a picture as PNG (RFC 2083), without compression: for looking at single frames, without a further library.
+public enum PNGWriter {
+    /// The file's bytes.
+    public static func encode(_ frame: VideoFrame, with converter: VideoConverter) throws(ConversionError) -> [UInt8] {
+        let picture = try converter.rgb24(frame)
+        let rowByteCount = picture.format.rowByteCount(plane: 0)
+        var rows: [UInt8] = []
+        rows.reserveCapacity((rowByteCount + 1) * picture.height)
+        picture.withUnsafePlanes { planes in
+            for row in 0..<picture.height {
+                // Filter type 0: the samples as they are.
+                rows.append(0)
+                let start = row * picture.format.strides[0]
+                rows.append(contentsOf: planes[0][start..<start + rowByteCount])
+            }
+        }
+        var file: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+        let header = bigEndian(UInt32(picture.width)) + bigEndian(UInt32(picture.height)) + [8, 2, 0, 0, 0]
+        append("IHDR", header, to: &file)
+        append("IDAT", zlibStored(rows), to: &file)
+        append("IEND", [], to: &file)
+        return file
+    }
+
+    private static func append(_ type: String, _ data: [UInt8], to file: inout [UInt8]) {
+        file += bigEndian(UInt32(data.count))
+        let body = Array(type.utf8) + data
+        file += body
+        file += bigEndian(crc32(body))
+    }
+
+    /// zlib's frame (RFC 1950) around blocks that are stored as they are (RFC 1951 §3.2.4).
+    private static func zlibStored(_ bytes: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = [0x78, 0x01]
+        var offset = 0
+        repeat {
+            let count = min(65_535, bytes.count - offset)
+            let length = UInt16(count)
+            result.append(offset + count == bytes.count ? 1 : 0)
+            result += [UInt8(truncatingIfNeeded: length), UInt8(length >> 8)]
+            result += [UInt8(truncatingIfNeeded: ~length), UInt8(~length >> 8)]
+            result += bytes[offset..<offset + count]
+            offset += count
+        } while offset < bytes.count
+        return result + bigEndian(adler32(bytes))
+    }
+
+    private static func adler32(_ bytes: [UInt8]) -> UInt32 {
+        var low: UInt32 = 1
+        var high: UInt32 = 0
+        for byte in bytes {
+            low = (low + UInt32(byte)) % 65_521
+            high = (high + low) % 65_521
+        }
+        return high << 16 | low
+    }
+
+    private static let crcTable: [UInt32] = (0..<256).map { index in
+        (0..<8).reduce(UInt32(index)) { crc, _ in crc & 1 == 1 ? crc >> 1 ^ 0xEDB8_8320 : crc >> 1 }
+    }
+
+    private static func crc32(_ bytes: [UInt8]) -> UInt32 {
+        ~bytes.reduce(~0) { crc, byte in crc >> 8 ^ crcTable[Int(UInt8(truncatingIfNeeded: crc) ^ byte)] }
+    }
+
+    private static func bigEndian(_ value: UInt32) -> [UInt8] {
+        (0..<4).map { UInt8(truncatingIfNeeded: value >> (24 - 8 * $0)) }
+    }
+}
