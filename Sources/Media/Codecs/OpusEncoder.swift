@@ -57,7 +57,8 @@ public final class OpusEncoder {
             emisora_opus_set_dtx(encoder, configuration.usesDTX ? 1 : 0),
         ]
         if let failed = results.first(where: { $0 != OPUS_OK }) {
-            throw .invalidConfiguration("Opus refuses bitrate, complexity or loss: \(String(cString: opus_strerror(failed)))")
+            throw .invalidConfiguration(
+                "Opus refuses bitrate, complexity or loss: \(String(cString: opus_strerror(failed)))")
         }
     }
 

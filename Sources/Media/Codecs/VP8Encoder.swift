@@ -159,7 +159,8 @@ public final class VP8Encoder {
         let first = firstTimestamp ?? timestamp
         firstTimestamp = first
         let nanoseconds = max(0, (timestamp - first).nanoseconds)
-        let exact = nanoseconds / 1_000_000_000 * Self.ticksPerSecond
+        let exact =
+            nanoseconds / 1_000_000_000 * Self.ticksPerSecond
             + nanoseconds % 1_000_000_000 * Self.ticksPerSecond / 1_000_000_000
         let ticks = max(exact, lastTicks + 1)
         let nominal = Int64(Double(Self.ticksPerSecond) / max(1, configuration.maximumFramesPerSecond))

@@ -1,6 +1,50 @@
 #ifndef C_EMISORA_LINUX_H
 #define C_EMISORA_LINUX_H
 
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+// What Swift's Glibc module lacks. The GNU calls are wrapped out of line, in linux.c, since a feature macro in a header
+// would give this module another view of the C library than Swift's own.
+
+/// An IP address and port, free of the C library's socket types. IPv4 stands in the low 32 bits of `low`.
+typedef struct {
+    uint64_t high;
+    uint64_t low;
+    uint16_t port;
+    uint8_t is_v6;
+} emisora_address;
+
+/// Waits for events; a negative timeout waits without end. Answers like epoll_wait.
+int emisora_epoll_wait(int epoll, struct epoll_event *events, int capacity, int64_t timeout_ns);
+
+/// A bound, non-blocking UDP socket with large buffers, or -1 with errno. `address` gets the port that was chosen.
+int emisora_udp_open(emisora_address *address);
+
+/// Receives up to `count` (at most 64) datagrams into slots of `slot_size` bytes one behind the other. `lengths` gets
+/// 0 for one that did not fit. Answers their number, or -1 with errno.
+int emisora_udp_receive(
+    int socket, uint8_t *slots, size_t slot_size, int count, uint32_t *lengths, emisora_address *sources);
+
+/// Sends `count` (at most 64) datagrams from slots of `slot_size` bytes. Answers how many were sent, or -1 with errno.
+int emisora_udp_send(
+    int socket, const uint8_t *slots, size_t slot_size, int count, const uint32_t *lengths,
+    const emisora_address *destinations);
+
+/// Fills up to `capacity` addresses of interfaces that are up; answers their number, or -1 with errno. `names` has 16
+/// bytes for each.
+int emisora_interface_addresses(emisora_address *addresses, char *names, int capacity);
+
+void emisora_set_thread_name(const char *name);
+int emisora_thread_id(void);
+void emisora_ignore_sigpipe(void);
+FILE *emisora_stdout(void);
+FILE *emisora_stderr(void);
+/// Blocks SIGINT and SIGTERM for this thread and those it starts, and waits on them elsewhere: see below.
+void emisora_block_termination_signals(void);
+/// Waits for SIGINT or SIGTERM, which must be blocked; answers its number.
+int emisora_wait_for_termination_signal(void);
 
 #endif

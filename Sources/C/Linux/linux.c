@@ -1,0 +1,173 @@
+#define _GNU_SOURCE
+#include "CEmisoraLinux.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAX_BATCH 64
+
+typedef union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} socket_address;
+
+static socklen_t to_system(const emisora_address *from, socket_address *to) {
+    memset(to, 0, sizeof *to);
+    if (!from->is_v6) {
+        to->v4.sin_family = AF_INET;
+        to->v4.sin_port = htons(from->port);
+        to->v4.sin_addr.s_addr = htonl((uint32_t)from->low);
+        return sizeof to->v4;
+    }
+    to->v6.sin6_family = AF_INET6;
+    to->v6.sin6_port = htons(from->port);
+    for (int i = 0; i < 8; i++) {
+        to->v6.sin6_addr.s6_addr[i] = (uint8_t)(from->high >> (56 - 8 * i));
+        to->v6.sin6_addr.s6_addr[8 + i] = (uint8_t)(from->low >> (56 - 8 * i));
+    }
+    return sizeof to->v6;
+}
+
+static bool from_system(const struct sockaddr *from, emisora_address *to) {
+    memset(to, 0, sizeof *to);
+    if (from->sa_family == AF_INET) {
+        const struct sockaddr_in *v4 = (const struct sockaddr_in *)from;
+        to->low = ntohl(v4->sin_addr.s_addr);
+        to->port = ntohs(v4->sin_port);
+        return true;
+    }
+    if (from->sa_family == AF_INET6) {
+        const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)from;
+        for (int i = 0; i < 8; i++) {
+            to->high = to->high << 8 | v6->sin6_addr.s6_addr[i];
+            to->low = to->low << 8 | v6->sin6_addr.s6_addr[8 + i];
+        }
+        to->port = ntohs(v6->sin6_port);
+        to->is_v6 = 1;
+        return true;
+    }
+    return false;
+}
+
+int emisora_epoll_wait(int epoll, struct epoll_event *events, int capacity, int64_t timeout_ns) {
+    if (timeout_ns < 0) return epoll_wait(epoll, events, capacity, -1);
+    struct timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+    int result = epoll_pwait2(epoll, events, capacity, &timeout, NULL);
+    // Kernels before 5.11 have milliseconds only: round up, so that a deadline has passed when it is handled.
+    if (result < 0 && errno == ENOSYS) {
+        int64_t ms = (timeout_ns + 999999) / 1000000;
+        return epoll_wait(epoll, events, capacity, ms > 60000 ? 60000 : (int)ms);
+    }
+    return result;
+}
+
+int emisora_udp_open(emisora_address *address) {
+    socket_address local;
+    socklen_t length = to_system(address, &local);
+    int fd = socket(local.any.sa_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    int size = 2 * 1024 * 1024, on = 1;
+    // The system may grant less; that is no reason to fail.
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+    setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    if (address->is_v6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(fd, &local.any, length) != 0 || getsockname(fd, &local.any, &length) != 0) {
+        int saved = errno;
+        close(fd);
+        errno = saved;
+        return -1;
+    }
+    from_system(&local.any, address);
+    return fd;
+}
+
+int emisora_udp_receive(
+    int socket, uint8_t *slots, size_t slot_size, int count, uint32_t *lengths, emisora_address *sources) {
+    struct mmsghdr messages[MAX_BATCH];
+    struct iovec vectors[MAX_BATCH];
+    socket_address from[MAX_BATCH];
+    if (count > MAX_BATCH) count = MAX_BATCH;
+    memset(messages, 0, sizeof messages[0] * (size_t)count);
+    for (int i = 0; i < count; i++) {
+        vectors[i] = (struct iovec){slots + slot_size * (size_t)i, slot_size};
+        messages[i].msg_hdr.msg_iov = &vectors[i];
+        messages[i].msg_hdr.msg_iovlen = 1;
+        messages[i].msg_hdr.msg_name = &from[i];
+        messages[i].msg_hdr.msg_namelen = sizeof from[i];
+    }
+    int received = recvmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT, NULL);
+    for (int i = 0; i < received; i++) {
+        bool usable = from_system(&from[i].any, &sources[i]) && !(messages[i].msg_hdr.msg_flags & MSG_TRUNC);
+        lengths[i] = usable ? messages[i].msg_len : 0;
+    }
+    return received;
+}
+
+int emisora_udp_send(
+    int socket, const uint8_t *slots, size_t slot_size, int count, const uint32_t *lengths,
+    const emisora_address *destinations) {
+    struct mmsghdr messages[MAX_BATCH];
+    struct iovec vectors[MAX_BATCH];
+    socket_address to[MAX_BATCH];
+    if (count > MAX_BATCH) count = MAX_BATCH;
+    memset(messages, 0, sizeof messages[0] * (size_t)count);
+    for (int i = 0; i < count; i++) {
+        vectors[i] = (struct iovec){(void *)(slots + slot_size * (size_t)i), lengths[i]};
+        messages[i].msg_hdr.msg_iov = &vectors[i];
+        messages[i].msg_hdr.msg_iovlen = 1;
+        messages[i].msg_hdr.msg_name = &to[i];
+        messages[i].msg_hdr.msg_namelen = to_system(&destinations[i], &to[i]);
+    }
+    return sendmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+int emisora_interface_addresses(emisora_address *addresses, char *names, int capacity) {
+    struct ifaddrs *list;
+    if (getifaddrs(&list) != 0) return -1;
+    int count = 0;
+    for (struct ifaddrs *entry = list; entry && count < capacity; entry = entry->ifa_next) {
+        if (!entry->ifa_addr || !(entry->ifa_flags & IFF_UP)) continue;
+        if (!from_system(entry->ifa_addr, &addresses[count])) continue;
+        strncpy(names + 16 * count, entry->ifa_name, 15);
+        names[16 * count + 15] = 0;
+        count++;
+    }
+    freeifaddrs(list);
+    return count;
+}
+
+void emisora_set_thread_name(const char *name) { pthread_setname_np(pthread_self(), name); }
+int emisora_thread_id(void) { return gettid(); }
+void emisora_ignore_sigpipe(void) { signal(SIGPIPE, SIG_IGN); }
+FILE *emisora_stdout(void) { return stdout; }
+FILE *emisora_stderr(void) { return stderr; }
+
+static sigset_t termination_signals(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    return set;
+}
+
+void emisora_block_termination_signals(void) {
+    sigset_t set = termination_signals();
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+int emisora_wait_for_termination_signal(void) {
+    sigset_t set = termination_signals();
+    int number = 0;
+    sigwait(&set, &number);
+    return number;
+}
