@@ -139,6 +139,14 @@ import Testing
         #expect(!overflows && generator.missingCount == 0)
     }
 
+    @Test func whatTheFirstPacketOvertookIsMissingToo() {
+        var generator = generator(received: [10, 7])
+        #expect(generator.pollNack(now: at(10)) == [8, 9])
+        generator.discard(before: 7)
+        _ = generator.handle(3, now: at(11))
+        #expect(generator.missingCount == 2)
+    }
+
     @Test func aNackHoldsAsManyNumbersAsAreAskedFor() {
         var generator = generator(received: [1, 500])
         #expect(generator.pollNack(now: at(10), limit: 100).count == 100)

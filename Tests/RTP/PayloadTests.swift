@@ -1,4 +1,5 @@
 import EmisoraCore
+import Glibc
 import Testing
 
 @testable import EmisoraRTP
@@ -81,10 +82,16 @@ import Testing
         return length < count ? length : nil
     }
 
-    /// Every three-byte prefix with payloads of 0 to 4 bytes; shorter payloads repeat for the bytes they do not have.
+    /// Every three-byte prefix with payloads of 0 to 4 bytes. Unoptimised that takes more than a minute of processor time,
+    /// so a debug build takes each first and second byte but only sixteen third ones, unless EMISORA_EXHAUSTIVE is set.
     @Test(arguments: 0..<8) func everyThreeBytePrefixIsParsedWithoutATrap(slice: UInt32) {
         var storage: [UInt8] = [0, 0, 0, 0]
         var wrong = 0
+        #if DEBUG
+            let isThinned = getenv("EMISORA_EXHAUSTIVE") == nil
+        #else
+            let isThinned = false
+        #endif
         for count in 0...4 {
             let prefixes: UInt32 = count >= 3 ? 1 << 24 : 1 << UInt32(8 * count)
             var prefix = slice
@@ -95,6 +102,8 @@ import Testing
                 let parsed = try? VP8PayloadDescriptor.parse(storage.span.bytes.extracting(0..<count))
                 if parsed?.byteCount != Self.expectedByteCount(prefix, count: count) { wrong += 1 }
                 prefix += 8
+                // The third byte goes in steps of 17, which takes in 0 and 255 and both values of the long-id bit.
+                if isThinned, prefix & 0xFFF8 == 0, prefix >= 1 << 16 { prefix += 16 << 16 }
             }
         }
         #expect(wrong == 0)

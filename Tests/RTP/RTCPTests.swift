@@ -177,36 +177,3 @@ import Testing
         #expect(nack.sequenceNumbers.count > GenericNACK.sequenceNumberLimit - 17)
     }
 }
-
-@Suite struct FuzzTests {
-    /// Random bytes, half of them with a plausible start, through everything that reads packets.
-    @Test(arguments: [11, 22, 33, 44] as [UInt64]) func randomBytesNeverTrap(seed: UInt64) {
-        var generator = SeededGenerator(seed: seed)
-        var read = 0
-        for round in 0..<30_000 {
-            var bytes = generator.bytes(generator.number(below: 72))
-            if round % 2 == 0, bytes.count >= 4 {
-                bytes[0] = 0x80 | bytes[0] & 0x3F
-                if round % 4 == 0 {
-                    bytes[1] = 200 + bytes[1] % 8
-                    bytes[2] = 0
-                    bytes[3] = bytes[3] % 18
-                } else {
-                    bytes[0] &= 0xDF
-                }
-            }
-            if let header = try? RTPHeader(parsing: bytes.span.bytes) {
-                read += 1
-                var extensions = HeaderExtensions(of: header, in: bytes.span.bytes)
-                while let element = extensions.next() { read += extensions.value(of: element).byteCount > 0 ? 1 : 0 }
-                if RTXPacket.original(of: header, in: bytes.span.bytes) != nil { read += 1 }
-            }
-            var reader = RTCPReader(bytes.span.bytes)
-            while let packet = try? reader.next() { if case .other = packet {} else { read += 1 } }
-            _ = try? VP8PayloadDescriptor.parse(bytes.span.bytes)
-            _ = VP8FrameHeader(parsing: bytes.span.bytes)
-            _ = OpusPacket.durationInTicks(of: bytes.span.bytes)
-        }
-        #expect(read > 5_000)
-    }
-}

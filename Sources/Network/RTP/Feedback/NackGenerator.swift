@@ -36,6 +36,9 @@ package struct NackGenerator: Equatable, Sendable {
     /// Paces repeats; until it is known, an assumption.
     package var roundTripTime: Duration = .milliseconds(100)
     private var highest: Int64?
+    /// The lowest number seen: what it overtook at the start of the stream is missing too.
+    private var lowest: Int64 = 0
+    private var floor: Int64 = .min
     /// Ascending.
     private var missing: [Missing] = []
 
@@ -50,10 +53,12 @@ package struct NackGenerator: Equatable, Sendable {
     package mutating func handle(_ number: Int64, now: Instant) -> Bool {
         guard let before = highest else {
             highest = number
+            lowest = number
             return true
         }
         if number <= before {
             if let index = index(of: number) { missing.remove(at: index) }
+            noteOvertakenStart(number, now: now)
             return true
         }
         highest = number
@@ -76,12 +81,14 @@ package struct NackGenerator: Equatable, Sendable {
 
     /// Stops asking for packets before `number`: a key frame made them useless, or they are past.
     package mutating func discard(before number: Int64) {
+        floor = max(floor, number)
         missing.removeAll { $0.number < number }
     }
 
     /// Forgets everything, for a source that restarted.
     package mutating func reset() {
         highest = nil
+        floor = .min
         missing.removeAll(keepingCapacity: true)
     }
 
@@ -102,6 +109,18 @@ package struct NackGenerator: Equatable, Sendable {
     /// When ``pollNack(now:limit:)`` has something to do; `nil` if nothing is missing.
     package var nextDeadline: Instant? {
         missing.lazy.map { min($0.requestAt, $0.noticedAt + configuration.giveUpAfter) }.min()
+    }
+
+    /// The stream began earlier than the first packet to arrive: what lies between is missing as well.
+    private mutating func noteOvertakenStart(_ number: Int64, now: Instant) {
+        guard number < lowest, number >= floor else { return }
+        if lowest - number - 1 <= configuration.missingLimit - missing.count {
+            let gap = (number + 1..<lowest).map {
+                Missing(number: $0, noticedAt: now, requestAt: now + configuration.reorderingDelay)
+            }
+            missing.insert(contentsOf: gap, at: 0)
+        }
+        lowest = number
     }
 
     private func index(of number: Int64) -> Int? {

@@ -223,11 +223,10 @@ package struct RTPVideoReceiveStream: Sendable {
         case .decoding:
             keyFrameRequester.satisfy()
         case .waitingForKeyFrame:
-            let isStart = counters.framesReceived == 0 && jitterBuffer.framesDropped == 0
             let delay: Duration =
                 if jitterBuffer.hasPartialKeyFrame {
                     configuration.jitterBuffer.maximumWait
-                } else if isStart {
+                } else if !jitterBuffer.hasBegun {
                     Self.startGrace
                 } else {
                     .zero

@@ -76,6 +76,8 @@ package struct VideoJitterBuffer: Sendable {
 
     package let configuration: Configuration
     package private(set) var state: State = .waitingForKeyFrame
+    /// A key frame was complete at least once since the start or the last reset.
+    package private(set) var hasBegun = false
     /// Frames given up or thrown away, counted by their first packets.
     package private(set) var framesDropped: UInt64 = 0
     /// The first number that is still of use: of the next frame when decoding.
@@ -157,6 +159,7 @@ package struct VideoJitterBuffer: Sendable {
     package mutating func reset() {
         if let floor, highest >= floor { release(upTo: highest + 1) }
         state = .waitingForKeyFrame
+        hasBegun = false
         floor = nil
         highest = .min
         keyFrameStarts.removeAll()
@@ -233,6 +236,7 @@ package struct VideoJitterBuffer: Sendable {
             guard case .complete(let end) = assemble(from: start, cursor: start) else { continue }
             dropFrames(upTo: start)
             state = .decoding
+            hasBegun = true
             emit(start..<end, now: now)
             return
         }
