@@ -92,9 +92,9 @@ let package = Package(
         .target(
             name: "Emisora",
             dependencies: [
-                "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
-                "EmisoraPeerEngine", "EmisoraProcessing", "EmisoraRTP", "EmisoraSDP", "EmisoraSignalingClient",
-                "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
+                "EmisoraEventLoop", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing", "EmisoraRTP", "EmisoraSDP",
+                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
             ],
             path: "Sources/Emisora"),
 
