@@ -122,6 +122,7 @@ let package = Package(
                 "EmisoraSDP", "EmisoraSimulation",
             ],
             path: "Tests/PeerEngine"),
+        .testTarget(name: "EmisoraTests", dependencies: ["Emisora"], path: "Tests/Emisora"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
         .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),

@@ -72,7 +72,7 @@ extension SessionCore {
         var media: [PeerConfiguration.Media] = []
         if publisher.audio != nil { media.append(.init(.audio, sends: true, receives: false)) }
         if publisher.video != nil { media.append(.init(.video, sends: true, receives: false)) }
-        guard let peer = hub?.makePeer(media: media, owner: self, now: now) else {
+        guard let peer = hub?.makePeer(media: media, sockets: .shared, owner: self, now: now) else {
             return channel.send(.bye(subscription: id, reason: .tooManySubscribers))
         }
         do throws(SDPError) {

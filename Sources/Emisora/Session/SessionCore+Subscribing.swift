@@ -15,7 +15,7 @@ extension SessionCore {
         let media: [PeerConfiguration.Media] = [
             .init(.audio, sends: false, receives: true), .init(.video, sends: false, receives: true),
         ]
-        guard let peer = hub.makePeer(media: media, owner: self, now: now) else {
+        guard let peer = hub.makePeer(media: media, sockets: .own, owner: self, now: now) else {
             return completion(.failure(.system("The session has too many connections.")))
         }
         let id = SignalingProtocol.makeIdentifier(using: &random)
