@@ -1,0 +1,39 @@
+import Emisora
+import Glibc
+
+@main
+enum Main {
+    private static let commands = "publish|watch|serve"
+
+    static func main() async {
+        Termination.install()
+        exit(await run(Array(CommandLine.arguments.dropFirst())))
+    }
+
+    private static func run(_ arguments: [String]) async -> Int32 {
+        let rest = Array(arguments.dropFirst())
+        if arguments.isEmpty || rest.contains("--help") || ["help", "--help", "-h"].contains(arguments[0]) {
+            Terminal.result(help(arguments.first))
+            return arguments.isEmpty ? 2 : 0
+        }
+        do {
+            switch arguments[0] {
+            case "publish": return await (try PublishCommand(rest)).run()
+            case "watch": return await (try WatchCommand(rest)).run()
+            default:
+                throw Arguments.Usage(description: "\(arguments[0]): unknown command; allowed: \(commands)")
+            }
+        } catch {
+            Terminal.note("emisora: \(error)")
+            return 2
+        }
+    }
+
+    private static func help(_ command: String?) -> String {
+        switch command {
+        case "publish": PublishCommand.help
+        case "watch": WatchCommand.help
+        default: [PublishCommand.help, WatchCommand.help].joined(separator: "\n\n")
+        }
+    }
+}
