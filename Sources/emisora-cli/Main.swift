@@ -1,4 +1,5 @@
 import Emisora
+import EmisoraSignalingServer
 import Glibc
 
 @main
@@ -6,8 +7,13 @@ enum Main {
     private static let commands = "publish|watch|serve"
 
     static func main() async {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        // The server takes the signals itself.
+        if arguments.first == "serve" {
+            SignalingServerCommand.main(arguments: Array(arguments.dropFirst()), program: "emisora serve")
+        }
         Termination.install()
-        exit(await run(Array(CommandLine.arguments.dropFirst())))
+        exit(await run(arguments))
     }
 
     private static func run(_ arguments: [String]) async -> Int32 {
@@ -33,7 +39,9 @@ enum Main {
         switch command {
         case "publish": PublishCommand.help
         case "watch": WatchCommand.help
-        default: [PublishCommand.help, WatchCommand.help].joined(separator: "\n\n")
+        default:
+            [PublishCommand.help, WatchCommand.help, SignalingServerCommand.usage(program: "emisora serve")].joined(
+                separator: "\n\n")
         }
     }
 }
