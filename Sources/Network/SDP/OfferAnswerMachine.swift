@@ -96,6 +96,7 @@ package struct OfferAnswerMachine: Sendable {
                     localExtensions: offered.extensions))
             accepted.append(answered)
         }
+        guard !accepted.isEmpty else { throw .noCommonCodec }
         try Self.checkBundle(accepted, answer)
         guard let transportSection = Self.transportSection(accepted: accepted, in: answer) else {
             throw .noCommonCodec
