@@ -128,7 +128,9 @@ let package = Package(
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),
         .testTarget(
             name: "EmisoraSignalingTests",
-            dependencies: ["EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer"],
+            dependencies: [
+                "EmisoraCore", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer",
+            ],
             path: "Tests/Signaling"),
         .testTarget(
             name: "EmisoraCryptoTests",
