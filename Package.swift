@@ -137,7 +137,8 @@ let package = Package(
             dependencies: ["CEmisoraOpenSSL", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraSRTP"],
             path: "Tests/Crypto"),
         .testTarget(
-            name: "EmisoraICETests", dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN"],
+            name: "EmisoraICETests",
+            dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
         .testTarget(
             name: "EmisoraMediaTests",
