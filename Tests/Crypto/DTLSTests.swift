@@ -182,10 +182,12 @@ import Testing
         return [(0, body[..<middle]), (40, body[middle...])].map { (number: UInt8, fragment: ArraySlice<UInt8>) in
             let offset = fragment.startIndex - body.startIndex
             let record = fragment.count + handshakeHeader
-            return datagram[0..<10] + [number, UInt8(record >> 8), UInt8(record & 255)]
-                + datagram[recordHeader..<recordHeader + 6]
-                + [0, UInt8(offset >> 8), UInt8(offset & 255)]
-                + [0, UInt8(fragment.count >> 8), UInt8(fragment.count & 255)] + fragment
+            var bytes = Array(datagram[0..<10])
+            bytes += [number, UInt8(record >> 8), UInt8(record & 255)]
+            bytes += datagram[recordHeader..<recordHeader + 6]
+            bytes += [0, UInt8(offset >> 8), UInt8(offset & 255)]
+            bytes += [0, UInt8(fragment.count >> 8), UInt8(fragment.count & 255)]
+            return bytes + fragment
         }
     }
 
