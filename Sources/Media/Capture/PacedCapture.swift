@@ -18,7 +18,7 @@ public final class PacedCapture: Sendable {
     }
 
     public let rate: FrameRate
-    private let thread = CaptureThread()
+    private let thread = MediaThread()
 
     public init(rate: FrameRate) {
         self.rate = rate

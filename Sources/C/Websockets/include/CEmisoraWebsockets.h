@@ -3,4 +3,22 @@
 
 #include <libwebsockets.h>
 
+/// Bytes that `lws_write` needs in front of the payload; a macro Swift cannot see.
+static inline size_t emisora_lws_pre(void) { return LWS_PRE; }
+
+/// A timer of the service loop with the pointer that libwebsockets' own has no room for.
+typedef struct emisora_lws_timer {
+    lws_sorted_usec_list_t entry;
+    void (*_Nullable fire)(void *_Nullable user);
+    void *_Nullable user;
+} emisora_lws_timer;
+
+/// Fires once after `microseconds` on the service thread; a timer that is already waiting is moved.
+void emisora_lws_timer_schedule(struct lws_context *_Nonnull context, emisora_lws_timer *_Nonnull timer,
+                                int64_t microseconds);
+void emisora_lws_timer_cancel(emisora_lws_timer *_Nonnull timer);
+
+/// libwebsockets logs to standard error on its own account; what matters reaches us as results and callbacks.
+static inline void emisora_lws_silence(void) { lws_set_log_level(0, NULL); }
+
 #endif

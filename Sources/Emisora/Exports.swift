@@ -1,0 +1,5 @@
+// What an application uses comes with one import: capture, pictures, sound and their basic values.
+@_exported import EmisoraAudio
+@_exported import EmisoraCapture
+@_exported import EmisoraCore
+@_exported import EmisoraVideo

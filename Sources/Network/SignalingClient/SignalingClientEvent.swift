@@ -1,0 +1,27 @@
+import EmisoraSignalingProtocol
+
+/// What a `SignalingClient` reports, in order, on its own thread.
+package enum SignalingClientEvent: Equatable, Sendable {
+    /// The connection is open and `join` is on its way; `.message(.welcome)` follows when the server took it.
+    case connected
+    case message(SignalingMessage)
+    /// The connection could not be made or was lost. The client tries again by itself until `close()`.
+    case disconnected(SignalingDisconnectReason)
+}
+
+package enum SignalingDisconnectReason: Equatable, Sendable, CustomStringConvertible {
+    /// No connection came about: nobody listens, the name is unknown, the time-out passed, or the server refused.
+    case connectFailed(String)
+    /// An open connection ended: the server went away or did not answer pings.
+    case connectionLost
+    /// `close()` was called; the last event.
+    case closed
+
+    package var description: String {
+        switch self {
+        case .connectFailed(let why): "The signaling server could not be reached: \(why)."
+        case .connectionLost: "The connection to the signaling server was lost."
+        case .closed: "The signaling connection was closed."
+        }
+    }
+}

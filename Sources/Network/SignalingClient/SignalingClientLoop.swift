@@ -1,0 +1,301 @@
+import CEmisoraWebsockets
+import EmisoraSignalingProtocol
+import Glibc
+import Synchronization
+
+/// The thread of a `SignalingClient`: libwebsockets' service loop and everything that happens on it.
+///
+/// `@unchecked Sendable`: `shared` is a mutex; every other variable is touched by the loop's own thread only, between
+/// the start of `run()` and its end.
+final class SignalingClientLoop: @unchecked Sendable {
+    /// Bytes that may wait for the socket; a server that reads nothing for that long is as good as gone.
+    static let queueLimit = 1 << 20
+
+    private struct Shared {
+        var context: ServiceContext?
+        var started = false
+        var closing = false
+        var open = false
+        var queue: [[UInt8]] = []
+        var queuedBytes = 0
+    }
+
+    private let url: SignalingURL
+    private let settings: SignalingClient.Settings
+    private let onEvent: @Sendable (SignalingClientEvent) -> Void
+    private let shared = Mutex(Shared())
+
+    private var socket: OpaquePointer?
+    private var attempting = false
+    private var delay: Duration
+    private var incoming: [UInt8] = []
+    private var oversized = false
+    private let timer = UnsafeMutablePointer<emisora_lws_timer>.allocate(capacity: 1)
+    private let keepalive = UnsafeMutablePointer<lws_retry_bo_t>.allocate(capacity: 1)
+
+    init(
+        url: SignalingURL, settings: SignalingClient.Settings,
+        onEvent: @escaping @Sendable (SignalingClientEvent) -> Void
+    ) {
+        self.url = url
+        self.settings = settings
+        self.onEvent = onEvent
+        delay = settings.reconnectDelay.lowerBound
+        timer.initialize(to: emisora_lws_timer())
+        keepalive.initialize(to: lws_retry_bo_t())
+        keepalive.pointee.secs_since_valid_ping = UInt16(clamping: settings.pingInterval)
+        keepalive.pointee.secs_since_valid_hangup = UInt16(clamping: settings.silenceLimit)
+    }
+
+    deinit {
+        timer.deallocate()
+        keepalive.deallocate()
+    }
+
+    // MARK: Any thread
+
+    /// Whether the thread should be started now.
+    func begin() -> Bool {
+        shared.withLock { shared in
+            guard !shared.started, !shared.closing else { return false }
+            shared.started = true
+            return true
+        }
+    }
+
+    func send(_ message: SignalingMessage) -> Bool {
+        let bytes = message.json()
+        return shared.withLock { shared in
+            guard shared.open, !shared.closing, bytes.count <= SignalingProtocol.maximumMessageSize,
+                shared.queuedBytes + bytes.count <= Self.queueLimit
+            else { return false }
+            shared.queue.append(bytes)
+            shared.queuedBytes += bytes.count
+            shared.context?.wake()
+            return true
+        }
+    }
+
+    func requestClose() {
+        shared.withLock { shared in
+            shared.closing = true
+            shared.context?.wake()
+        }
+    }
+
+    func threadFailed() {
+        onEvent(.disconnected(.connectFailed("no thread could be started")))
+    }
+
+    // MARK: The loop's thread
+
+    func run() {
+        emisora_lws_silence()
+        let name = strdup(SignalingProtocol.subprotocol)
+        let protocols = UnsafeMutablePointer<lws_protocols>.allocate(capacity: 2)
+        protocols.initialize(repeating: lws_protocols(), count: 2)
+        protocols[0].name = UnsafePointer(name)
+        protocols[0].callback = signalingClientCallback
+        protocols[0].rx_buffer_size = 16_384
+        defer {
+            protocols.deallocate()
+            free(name)
+        }
+        var info = lws_context_creation_info()
+        info.port = -1  // CONTEXT_PORT_NO_LISTEN
+        info.protocols = UnsafePointer(protocols)
+        info.user = Unmanaged.passUnretained(self).toOpaque()
+        info.connect_timeout_secs = UInt32(clamping: settings.connectTimeout)
+        info.timeout_secs = UInt32(clamping: settings.connectTimeout)
+        info.options = UInt64(LWS_SERVER_OPTION_VALIDATE_UTF8)
+        guard let pointer = lws_create_context(&info) else {
+            onEvent(.disconnected(.connectFailed("libwebsockets could not be set up")))
+            return
+        }
+        let context = ServiceContext(pointer: pointer)
+        timer.pointee.user = Unmanaged.passUnretained(self).toOpaque()
+        timer.pointee.fire = { user in
+            guard let user else { return }
+            Unmanaged<SignalingClientLoop>.fromOpaque(user).takeUnretainedValue().attempt()
+        }
+        var closing = shared.withLock { shared in
+            shared.context = context
+            return shared.closing
+        }
+        if !closing { attempt() }
+        while !closing {
+            if lws_service(context.pointer, 0) < 0 { break }
+            closing = shared.withLock(\.closing)
+        }
+        leave(context)
+        shared.withLock { $0.context = nil }
+        emisora_lws_timer_cancel(timer)
+        lws_context_destroy(context.pointer)
+        onEvent(.disconnected(.closed))
+    }
+
+    /// Sends what is queued and `leave`, giving a live server half a second to take it.
+    private func leave(_ context: ServiceContext) {
+        let isOpen = shared.withLock { shared in
+            guard shared.open else { return false }
+            shared.queue.append(SignalingMessage.leave.json())
+            return true
+        }
+        guard isOpen else { return }
+        if let socket { lws_callback_on_writable(socket) }
+        var now = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &now)
+        let end = now.tv_sec * 1000 + now.tv_nsec / 1_000_000 + 500
+        timer.pointee.fire = { _ in }
+        while !shared.withLock(\.queue.isEmpty), socket != nil {
+            clock_gettime(CLOCK_MONOTONIC, &now)
+            if now.tv_sec * 1000 + now.tv_nsec / 1_000_000 >= end { break }
+            emisora_lws_timer_schedule(context.pointer, timer, 50_000)
+            if lws_service(context.pointer, 0) < 0 { break }
+        }
+    }
+
+    private func attempt() {
+        guard let context = shared.withLock({ $0.closing ? nil : $0.context }) else { return }
+        attempting = true
+        let made = url.host.withCString { host in
+            "/\(url.room)".withCString { path in
+                url.authority.withCString { authority in
+                    SignalingProtocol.subprotocol.withCString { subprotocol in
+                        var info = lws_client_connect_info()
+                        info.context = context.pointer
+                        info.address = host
+                        info.port = Int32(url.port)
+                        info.path = path
+                        info.host = authority
+                        info.protocol = subprotocol
+                        info.retry_and_idle_policy = UnsafePointer(keepalive)
+                        return lws_client_connect_via_info(&info)
+                    }
+                }
+            }
+        }
+        if made == nil { failed("no connection to \(url.authority)") }
+    }
+
+    private func failed(_ reason: String) {
+        guard attempting else { return }
+        attempting = false
+        reconnectLater()
+        onEvent(.disconnected(.connectFailed(reason)))
+    }
+
+    private func reconnectLater() {
+        guard let context = shared.withLock({ $0.closing ? nil : $0.context }) else { return }
+        let milliseconds = Double(delay.components.seconds) * 1000 + Double(delay.components.attoseconds) / 1e15
+        let jittered = milliseconds * Double.random(in: 0.75...1)
+        emisora_lws_timer_schedule(context.pointer, timer, Int64(jittered * 1000))
+        delay = min(delay * 2, settings.reconnectDelay.upperBound)
+    }
+
+    private func opened(_ socket: OpaquePointer) {
+        attempting = false
+        self.socket = socket
+        incoming = []
+        oversized = false
+        shared.withLock { shared in
+            let join = SignalingMessage.join(version: SignalingProtocol.version, room: url.room).json()
+            shared.queue = [join]
+            shared.queuedBytes = join.count
+            shared.open = true
+        }
+        lws_callback_on_writable(socket)
+        onEvent(.connected)
+    }
+
+    private func lost() {
+        guard socket != nil else { return }
+        socket = nil
+        let closing = shared.withLock { shared in
+            shared.open = false
+            shared.queue = []
+            shared.queuedBytes = 0
+            return shared.closing
+        }
+        guard !closing else { return }
+        reconnectLater()
+        onEvent(.disconnected(.connectionLost))
+    }
+
+    private func received(_ socket: OpaquePointer, _ fragment: UnsafeRawBufferPointer) {
+        if incoming.count + fragment.count > SignalingProtocol.maximumMessageSize * 4 {
+            oversized = true
+            incoming = []
+        }
+        if !oversized { incoming.append(contentsOf: fragment) }
+        guard lws_is_final_fragment(socket) != 0, lws_remaining_packet_payload(socket) == 0 else { return }
+        defer {
+            incoming.removeAll(keepingCapacity: true)
+            oversized = false
+        }
+        // A message of a later version, or one too long, is passed over: the server is trusted, not obeyed.
+        guard !oversized, let message = try? SignalingMessage(json: incoming) else { return }
+        if case .welcome = message { delay = settings.reconnectDelay.lowerBound }
+        onEvent(.message(message))
+    }
+
+    /// Writes one message, as libwebsockets allows per turn; negative closes the connection.
+    private func writable(_ socket: OpaquePointer) -> Int32 {
+        let (message, more) = shared.withLock { shared -> ([UInt8]?, Bool) in
+            guard !shared.queue.isEmpty else { return (nil, false) }
+            let message = shared.queue.removeFirst()
+            shared.queuedBytes -= message.count
+            return (message, !shared.queue.isEmpty)
+        }
+        guard let message else { return 0 }
+        let front = emisora_lws_pre()
+        var buffer = [UInt8](repeating: 0, count: front)
+        buffer.append(contentsOf: message)
+        let written = buffer.withUnsafeMutableBufferPointer { bytes in
+            lws_write(socket, bytes.baseAddress.map { $0 + front }, message.count, LWS_WRITE_TEXT)
+        }
+        if written < message.count { return -1 }
+        if more { lws_callback_on_writable(socket) }
+        return 0
+    }
+
+    fileprivate func handle(
+        _ socket: OpaquePointer?, _ reason: lws_callback_reasons, _ data: UnsafeMutableRawPointer?, _ length: Int
+    ) -> Int32 {
+        switch reason {
+        case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
+            if let socket = self.socket, !shared.withLock(\.queue.isEmpty) { lws_callback_on_writable(socket) }
+        case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
+            let why = data.map { String(decoding: UnsafeRawBufferPointer(start: $0, count: length), as: UTF8.self) }
+            failed("\(url.authority) did not accept the connection" + (why.map { " (\($0))" } ?? ""))
+        case LWS_CALLBACK_CLIENT_ESTABLISHED:
+            if let socket { opened(socket) }
+        case LWS_CALLBACK_CLIENT_RECEIVE:
+            if let socket { received(socket, UnsafeRawBufferPointer(start: data, count: length)) }
+        case LWS_CALLBACK_CLIENT_WRITEABLE:
+            if let socket { return writable(socket) }
+        case LWS_CALLBACK_CLIENT_CLOSED:
+            if socket == self.socket { lost() }
+        default:
+            break
+        }
+        return 0
+    }
+}
+
+/// libwebsockets' context. `@unchecked Sendable`: other threads only call `wake()`, which libwebsockets allows, and
+/// only under the mutex from which the loop takes the context before it destroys it.
+private struct ServiceContext: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    func wake() { lws_cancel_service(pointer) }
+}
+
+private func signalingClientCallback(
+    _ socket: OpaquePointer?, _ reason: lws_callback_reasons, _ user: UnsafeMutableRawPointer?,
+    _ data: UnsafeMutableRawPointer?, _ length: Int
+) -> Int32 {
+    guard let socket, let context = lws_get_context(socket), let object = lws_context_user(context) else { return 0 }
+    return Unmanaged<SignalingClientLoop>.fromOpaque(object).takeUnretainedValue()
+        .handle(socket, reason, data, length)
+}

@@ -1,0 +1,175 @@
+import FoundationEssentials
+
+extension SignalingMessage {
+    /// The value of `"type"` on the wire.
+    package var type: String { kind.rawValue }
+
+    /// Reads one message.
+    ///
+    /// - Throws: `SignalingError` with code `messageTooLarge`, `malformedMessage` or `unknownType`, ready to be sent
+    ///   back. Unknown fields are ignored, so that a later minor version can add some.
+    package init(json: [UInt8]) throws(SignalingError) {
+        guard json.count <= SignalingProtocol.maximumMessageSize else {
+            throw SignalingError(
+                .messageTooLarge, "A message has at most \(SignalingProtocol.maximumMessageSize) bytes.")
+        }
+        let data = Data(json)
+        let decoder = JSONDecoder()
+        let type: String
+        do {
+            type = try decoder.decode(TypeOnly.self, from: data).type
+        } catch {
+            throw SignalingError(.malformedMessage, "A message is a JSON object with a \"type\".")
+        }
+        guard Kind(rawValue: type) != nil else {
+            throw SignalingError(
+                .unknownType, "This server does not know the message type.", inReplyTo: String(type.prefix(64)))
+        }
+        do {
+            self = try decoder.decode(SignalingMessage.self, from: data)
+        } catch {
+            throw SignalingError(.malformedMessage, Self.explain(error, type: type), inReplyTo: type)
+        }
+    }
+
+    /// This message as JSON text in UTF-8.
+    package func json() -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        // Strings, small integers and arrays of these: nothing that JSON cannot hold.
+        guard let data = try? encoder.encode(self) else { return Array("{}".utf8) }
+        return Array(data)
+    }
+
+    private struct TypeOnly: Decodable {
+        var type: String
+    }
+
+    private static func explain(_ error: any Error, type: String) -> String {
+        switch error {
+        case DecodingError.keyNotFound(let key, _):
+            "\"\(type)\" needs the field \"\(key.stringValue)\"."
+        case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context):
+            "The field \"\(context.codingPath.map(\.stringValue).joined(separator: "."))\" of \"\(type)\" "
+                + "has the wrong type."
+        default:
+            "The message could not be read."
+        }
+    }
+}
+
+extension SignalingMessage: Codable {
+    enum Kind: String {
+        case join, publish, unpublish, leave
+        case subscribe, offer, answer, candidate, bye
+        case welcome, streamPublished, streamUnpublished, participantJoined, participantLeft, subscriptionEnded, error
+    }
+
+    private enum Key: String, CodingKey {
+        case type, version, room, stream, streams, publisher, subscription, sdp, reason, id, code, message, inReplyTo
+    }
+
+    var kind: Kind {
+        switch self {
+        case .join: .join
+        case .publish: .publish
+        case .unpublish: .unpublish
+        case .leave: .leave
+        case .subscribe: .subscribe
+        case .offer: .offer
+        case .answer: .answer
+        case .candidate: .candidate
+        case .bye: .bye
+        case .welcome: .welcome
+        case .streamPublished: .streamPublished
+        case .streamUnpublished: .streamUnpublished
+        case .participantJoined: .participantJoined
+        case .participantLeft: .participantLeft
+        case .subscriptionEnded: .subscriptionEnded
+        case .error: .error
+        }
+    }
+
+    package init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: Key.self)
+        func text(_ key: Key) throws -> String { try fields.decode(String.self, forKey: key) }
+        func reason() throws -> SubscriptionEndReason {
+            try fields.decodeIfPresent(SubscriptionEndReason.self, forKey: .reason) ?? .bye
+        }
+        guard let kind = Kind(rawValue: try text(.type)) else {
+            throw DecodingError.dataCorruptedError(forKey: Key.type, in: fields, debugDescription: "unknown type")
+        }
+        switch kind {
+        case .join:
+            self = .join(version: try fields.decode(Int.self, forKey: .version), room: try text(.room))
+        case .publish: self = .publish(stream: try text(.stream))
+        case .unpublish: self = .unpublish(stream: try text(.stream))
+        case .leave: self = .leave
+        case .subscribe:
+            self = .subscribe(
+                subscription: try text(.subscription), stream: try text(.stream), sdp: try text(.sdp))
+        case .offer: self = .offer(subscription: try text(.subscription), sdp: try text(.sdp))
+        case .answer: self = .answer(subscription: try text(.subscription), sdp: try text(.sdp))
+        case .candidate:
+            self = .candidate(subscription: try text(.subscription), candidate: try TrickledCandidate(from: decoder))
+        case .bye: self = .bye(subscription: try text(.subscription), reason: try reason())
+        case .welcome:
+            self = .welcome(
+                version: try fields.decode(Int.self, forKey: .version), id: try text(.id), room: try text(.room),
+                streams: try fields.decode([StreamDescription].self, forKey: .streams))
+        case .streamPublished: self = .streamPublished(try StreamDescription(from: decoder))
+        case .streamUnpublished: self = .streamUnpublished(try StreamDescription(from: decoder))
+        case .participantJoined: self = .participantJoined(id: try text(.id))
+        case .participantLeft: self = .participantLeft(id: try text(.id))
+        case .subscriptionEnded:
+            self = .subscriptionEnded(subscription: try text(.subscription), reason: try reason())
+        case .error:
+            self = .error(
+                SignalingError(
+                    try fields.decode(SignalingError.Code.self, forKey: .code), try text(.message),
+                    inReplyTo: try fields.decodeIfPresent(String.self, forKey: .inReplyTo),
+                    subscription: try fields.decodeIfPresent(String.self, forKey: .subscription)))
+        }
+    }
+
+    package func encode(to encoder: any Encoder) throws {
+        var fields = encoder.container(keyedBy: Key.self)
+        try fields.encode(type, forKey: .type)
+        switch self {
+        case .join(let version, let room):
+            try fields.encode(version, forKey: .version)
+            try fields.encode(room, forKey: .room)
+        case .publish(let stream), .unpublish(let stream):
+            try fields.encode(stream, forKey: .stream)
+        case .leave:
+            break
+        case .subscribe(let subscription, let stream, let sdp):
+            try fields.encode(subscription, forKey: .subscription)
+            try fields.encode(stream, forKey: .stream)
+            try fields.encode(sdp, forKey: .sdp)
+        case .offer(let subscription, let sdp), .answer(let subscription, let sdp):
+            try fields.encode(subscription, forKey: .subscription)
+            try fields.encode(sdp, forKey: .sdp)
+        case .candidate(let subscription, let candidate):
+            try fields.encode(subscription, forKey: .subscription)
+            try candidate.encode(to: encoder)
+        case .bye(let subscription, let reason), .subscriptionEnded(let subscription, let reason):
+            try fields.encode(subscription, forKey: .subscription)
+            try fields.encode(reason, forKey: .reason)
+        case .welcome(let version, let id, let room, let streams):
+            try fields.encode(version, forKey: .version)
+            try fields.encode(id, forKey: .id)
+            try fields.encode(room, forKey: .room)
+            try fields.encode(streams, forKey: .streams)
+        case .streamPublished(let description), .streamUnpublished(let description):
+            try description.encode(to: encoder)
+        case .participantJoined(let id), .participantLeft(let id):
+            try fields.encode(id, forKey: .id)
+        case .error(let error):
+            try fields.encode(error.code, forKey: .code)
+            try fields.encode(error.message, forKey: .message)
+            try fields.encodeIfPresent(error.inReplyTo, forKey: .inReplyTo)
+            try fields.encodeIfPresent(error.subscription, forKey: .subscription)
+        }
+    }
+}

@@ -1,0 +1,95 @@
+/// One message of the signaling protocol, in either direction; on the wire one JSON object in one text frame.
+///
+/// In a room the **subscriber offers and the publisher answers**. The subscriber makes the subscription's id; both
+/// sides, and the server on behalf of a WHEP client, name the exchange by it. `signaling/PROTOCOL.md` is the reference.
+package enum SignalingMessage: Equatable, Sendable {
+    // Client to server.
+
+    /// First message of a connection. `room` equals the room of the URL.
+    case join(version: Int, room: String)
+    /// Announces a stream; everyone in the room, the publisher too, then gets `streamPublished`.
+    case publish(stream: String)
+    case unpublish(stream: String)
+    case leave
+
+    // Relayed: the server passes these on to the other side of the subscription as they are.
+
+    /// Subscriber to publisher: the SDP offer that begins a subscription.
+    case subscribe(subscription: String, stream: String, sdp: String)
+    /// A later offer within a subscription (ICE restart, renegotiation), from either side.
+    case offer(subscription: String, sdp: String)
+    case answer(subscription: String, sdp: String)
+    case candidate(subscription: String, candidate: TrickledCandidate)
+    /// Ends a subscription; the other side gets `subscriptionEnded` with the same reason.
+    case bye(subscription: String, reason: SubscriptionEndReason)
+
+    // Server to client.
+
+    /// Answer to `join`: this participant's id and the streams that are live in the room.
+    case welcome(version: Int, id: String, room: String, streams: [StreamDescription])
+    case streamPublished(StreamDescription)
+    case streamUnpublished(StreamDescription)
+    case participantJoined(id: String)
+    case participantLeft(id: String)
+    case subscriptionEnded(subscription: String, reason: SubscriptionEndReason)
+    case error(SignalingError)
+}
+
+/// A live stream of a room.
+package struct StreamDescription: Equatable, Hashable, Codable, Sendable {
+    /// The stream's name, unique within its room.
+    package var stream: String
+    /// The id of the participant that publishes it; a publisher that came back has another one.
+    package var publisher: String
+
+    package init(stream: String, publisher: String) {
+        self.stream = stream
+        self.publisher = publisher
+    }
+}
+
+/// An ICE candidate in the shape of W3C `RTCIceCandidateInit`, so that a browser's object is the message.
+package struct TrickledCandidate: Equatable, Hashable, Codable, Sendable {
+    /// `candidate:…` as in SDP without `a=`; empty for the end of candidates (W3C webrtc, RFC 8838 §13).
+    package var candidate: String
+    package var sdpMid: String?
+    package var sdpMLineIndex: Int?
+    package var usernameFragment: String?
+
+    package init(
+        candidate: String, sdpMid: String? = nil, sdpMLineIndex: Int? = nil, usernameFragment: String? = nil
+    ) {
+        self.candidate = candidate
+        self.sdpMid = sdpMid
+        self.sdpMLineIndex = sdpMLineIndex
+        self.usernameFragment = usernameFragment
+    }
+
+    package static let endOfCandidates = TrickledCandidate(candidate: "")
+    package var isEndOfCandidates: Bool { candidate.isEmpty }
+}
+
+/// Why a subscription ended. Peers of a later version may send others; treat those as `bye`.
+package struct SubscriptionEndReason: RawRepresentable, Hashable, Codable, Sendable {
+    package var rawValue: String
+    package init(rawValue: String) { self.rawValue = rawValue }
+
+    /// The other side ended it.
+    package static let bye = Self(rawValue: "bye")
+    /// The publisher has no codec in common with the offer.
+    package static let noCommonCodec = Self(rawValue: "noCommonCodec")
+    /// The publisher could not make sense of the offer.
+    package static let invalidOffer = Self(rawValue: "invalidOffer")
+    /// The publisher takes no more subscribers.
+    package static let tooManySubscribers = Self(rawValue: "tooManySubscribers")
+    /// The media connection failed or its consent ran out.
+    package static let connectionFailed = Self(rawValue: "connectionFailed")
+    /// The stream was unpublished.
+    package static let unpublished = Self(rawValue: "unpublished")
+    /// The other side left the room.
+    package static let left = Self(rawValue: "left")
+    /// The other side's *signaling* connection was lost; media that still flows may go on.
+    package static let signalingLost = Self(rawValue: "signalingLost")
+    /// No answer came in time.
+    package static let timedOut = Self(rawValue: "timedOut")
+}
