@@ -7,6 +7,8 @@ public enum CodecError: Error, Hashable, Sendable, CustomStringConvertible {
     case pictureTooLarge(width: Int, height: Int)
     /// The bytes are damaged or belong to no stream that was begun.
     case corrupted(String)
+    /// All pictures that the decoder may have out at a time are still held by someone; this one was left out.
+    case picturesExhausted(limit: Int)
     /// The codec library failed in its own words.
     case library(String)
 
@@ -16,6 +18,7 @@ public enum CodecError: Error, Hashable, Sendable, CustomStringConvertible {
         case .unsupportedPixelFormat(let name): "VP8 takes I420 and NV12; a picture in \(name) must be converted first."
         case .pictureTooLarge(let width, let height): "The stream claims \(width)×\(height) pixels, above the limit."
         case .corrupted(let text): "The stream is damaged: \(text)"
+        case .picturesExhausted(let limit): "All \(limit) decoded pictures are still in use: let go of them sooner."
         case .library(let text): "The codec library failed: \(text)"
         }
     }

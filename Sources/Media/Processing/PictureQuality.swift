@@ -12,8 +12,8 @@ public enum PictureQuality {
         first.withUnsafePlanes { a in
             second.withUnsafePlanes { b in
                 for row in 0..<first.height {
-                    let rowA = a[0].dropFirst(row * first.format.strides[0]).prefix(first.width)
-                    let rowB = b[0].dropFirst(row * second.format.strides[0]).prefix(first.width)
+                    let rowA = a[0].dropFirst(row * first.format.stride(ofPlane: 0)).prefix(first.width)
+                    let rowB = b[0].dropFirst(row * second.format.stride(ofPlane: 0)).prefix(first.width)
                     for (x, y) in zip(rowA, rowB) {
                         let difference = Int(x) - Int(y)
                         sum += UInt64(difference * difference)
