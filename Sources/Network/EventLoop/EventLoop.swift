@@ -161,7 +161,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         var events = [epoll_event](repeating: epoll_event(), count: capacity)
         while true {
             let isStopping = runQueued()
-            client?.turnDidEnd(now: MonotonicClock.now())
+            client?.turnDidEnd(now: SystemClock.now())
             if isStopping { break }
             let count = emisora_epoll_wait(epoll, &events, Int32(capacity), timeout())
             for event in events.prefix(max(0, Int(count))) where event.data.fd != wakeUp {
@@ -175,7 +175,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Nanoseconds to wait; −1: without end.
     private func timeout() -> Int64 {
         guard let deadline = client?.nextDeadline else { return -1 }
-        return max(0, (deadline - MonotonicClock.now()).nanoseconds)
+        return max(0, (deadline - SystemClock.now()).nanoseconds)
     }
 
     private func runQueued() -> Bool {
