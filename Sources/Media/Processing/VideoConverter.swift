@@ -35,6 +35,9 @@ public final class VideoConverter: Sendable {
     }
 
     /// The picture as BGRA with its colours as its matrix and range say.
+    ///
+    /// libyuv cannot weigh a chroma sample more than twofold, so that saturated blue in BT.709 limited, which needs
+    /// 2.112, comes out up to 15 of 255 too weak.
     public func bgra(_ frame: VideoFrame) throws(ConversionError) -> VideoFrame {
         let pixelFormat = frame.format.pixelFormat
         if pixelFormat == .bgra { return frame }
