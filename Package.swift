@@ -73,7 +73,7 @@ let package = Package(
             name: "EmisoraCapture", dependencies: ["EmisoraAudio", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Media/Capture"),
         .target(
-            name: "EmisoraProcessing", dependencies: ["CEmisoraYUV", "EmisoraCore", "EmisoraVideo"],
+            name: "EmisoraProcessing", dependencies: ["CEmisoraYUV", "EmisoraAudio", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Media/Processing"),
         .target(
             name: "EmisoraCodecs",
@@ -129,14 +129,17 @@ let package = Package(
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),
         .testTarget(
             name: "EmisoraSignalingTests",
-            dependencies: ["EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer"],
+            dependencies: [
+                "EmisoraCore", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer",
+            ],
             path: "Tests/Signaling"),
         .testTarget(
             name: "EmisoraCryptoTests",
             dependencies: ["CEmisoraOpenSSL", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraSRTP"],
             path: "Tests/Crypto"),
         .testTarget(
-            name: "EmisoraICETests", dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN"],
+            name: "EmisoraICETests",
+            dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
         .testTarget(
             name: "EmisoraMediaTests",
@@ -148,6 +151,8 @@ let package = Package(
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraProcessing", "EmisoraVideo",
             ],
             path: "Tests/Codecs"),
+        .executableTarget(
+            name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
         .testTarget(
             name: "EmisoraEventLoopTests", dependencies: ["EmisoraCore", "EmisoraEventLoop"], path: "Tests/EventLoop"),
     ],

@@ -6,14 +6,17 @@ import Glibc
 enum Main {
     private static let commands = "publish|watch|serve"
 
-    static func main() async {
+    static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
         // The server takes the signals itself.
         if arguments.first == "serve" {
             SignalingServerCommand.main(arguments: Array(arguments.dropFirst()), program: "emisora serve")
         }
         Termination.install()
-        exit(await run(arguments))
+        // Not an `async` main: that would run on a thread of the pool, and the signals must be blocked on this one,
+        // from which all others inherit it.
+        Task.detached { exit(await run(arguments)) }
+        while true { pause() }
     }
 
     private static func run(_ arguments: [String]) async -> Int32 {

@@ -58,7 +58,7 @@ actor PublishWatcher {
             guard !Task.isCancelled, !isEnded else { return }
             let statistics = await session.statistics()
             guard let now = statistics.publishers.first else { continue }
-            await update(with: statistics)
+            update(with: statistics)
             if let previous {
                 let frames = now.framesEncoded - previous.framesEncoded
                 let kilobits = Double(now.bytesEncoded - previous.bytesEncoded) * 8 / 1_000

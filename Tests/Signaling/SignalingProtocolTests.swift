@@ -47,7 +47,9 @@ import Testing
         (#"{"type":"join","version":1e99,"room":"a"}"#, "malformedMessage"),
     ])
     func badMessagesAreRefusedWithACode(_ text: String, _ code: String) {
-        #expect(performing: { try SignalingMessage(json: Array(text.utf8)) }) { error in
+        #expect {
+            try SignalingMessage(json: Array(text.utf8))
+        } throws: { error in
             (error as? SignalingError)?.code.rawValue == code
         }
     }
@@ -71,7 +73,9 @@ import Testing
 
     @Test func aMessageBeyondTheLimitIsTooLarge() {
         let json = SignalingMessage.answer(subscription: "s", sdp: String(repeating: "x", count: 65_536)).json()
-        #expect(performing: { try SignalingMessage(json: json) }) { error in
+        #expect {
+            try SignalingMessage(json: json)
+        } throws: { error in
             (error as? SignalingError)?.code == .messageTooLarge
         }
     }

@@ -40,6 +40,7 @@ enum ViewerScript {
           socket.onclose = () => {
             joined = false;
             // The stream does not need the server: leave it alone while it flows.
+            if (call) call.orphan = true;
             if (!flowing()) show('server lost', 'The server is gone. Trying again …');
             setTimeout(connect, retryDelay * (0.75 + Math.random() / 4));
             retryDelay = Math.min(retryDelay * 2, 2000);
@@ -77,7 +78,7 @@ enum ViewerScript {
               break;
             case 'error':
               if (message.inReplyTo === 'join') show('refused', message.message);
-              else if (isCurrent(message)) ended(message.code);
+              else if (message.inReplyTo === 'subscribe' && isCurrent(message)) ended(message.code);
               break;
           }
         }
@@ -108,12 +109,12 @@ enum ViewerScript {
               list.append(button);
             }
           }
-          if (call && call.orphan && flowing() && (!target || target.publisher === call.publisher || call.lostServer)) {
-            if (target && target.stream === call.stream) call.publisher = target.publisher;
-            return;
+          if (call && target && call.stream === target.stream) {
+            // The publisher that came back under another id may still send: an orphan that flows is kept.
+            if (call.orphan && flowing()) call.publisher = target.publisher;
+            if (call.publisher === target.publisher) return;
           }
-          if (call && target && call.stream === target.stream && call.publisher === target.publisher) return;
-          if (call && !target && flowing()) return;
+          if (call && call.orphan && flowing() && (!target || wanted === null)) return;
           if (call) hangUp('bye');
           if (target && joined) subscribe(target);
           else show('waiting', 'Waiting for a publisher …');
@@ -124,7 +125,7 @@ enum ViewerScript {
         async function subscribe(target) {
           const peer = new RTCPeerConnection();
           const mine = call = { id: newId(), stream: target.stream, publisher: target.publisher, peer, orphan: false,
-            lostServer: false, started: performance.now(), early: [], held: [], bytes: -1, moved: 0, previous: null };
+            started: performance.now(), early: [], held: [], bytes: -1, moved: 0, previous: null };
           page.firstFrameMs = null;
           show('starting', 'Starting ' + target.stream + ' …');
           const media = new MediaStream();
@@ -186,14 +187,17 @@ enum ViewerScript {
             }
             mine.moved = performance.now();
             if (page.state !== 'live') show('live', '');
+            if (video.requestVideoFrameCallback) video.requestVideoFrameCallback(seen);
           };
           if (video.requestVideoFrameCallback) video.requestVideoFrameCallback(seen);
           else video.addEventListener('loadeddata', seen, { once: true });
         }
 
-        // Whether media came in lately; `moved` is set by the first picture and by the figures' timer.
+        // Whether media came in lately; `moved` is set by every picture on show and by the figures' timer, which alone
+        // runs on a hidden page and without video.
         function flowing() {
-          return call !== null && call.moved > 0 && performance.now() - call.moved < 1500;
+          const patience = document.hidden || !video.videoWidth ? 2500 : 600;
+          return call !== null && call.moved > 0 && performance.now() - call.moved < patience;
         }
 
         function ended(reason) {
@@ -220,6 +224,7 @@ enum ViewerScript {
           call.peer.close();
           call = null;
           video.srcObject = null;
+          clearFigures();
         }
 
         // --- sound -------------------------------------------------------------------------------------------------
@@ -253,7 +258,7 @@ enum ViewerScript {
 
         async function measure() {
           const mine = call;
-          if (!mine) return clearFigures();
+          if (!mine) return note(0, 0);
           const now = { time: performance.now(), bytes: 0, frames: 0, lost: 0, width: 0, height: 0, jitter: null,
             rtt: null, level: 0, video: false };
           (await mine.peer.getStats()).forEach((s) => {
@@ -278,7 +283,6 @@ enum ViewerScript {
           mine.bytes = now.bytes;
           const before = mine.previous;
           mine.previous = now;
-          if (mine.orphan && !flowing()) return ended('bye');
           if (!before) return;
           const seconds = (now.time - before.time) / 1000;
           const fps = (now.frames - before.frames) / seconds;
@@ -295,6 +299,10 @@ enum ViewerScript {
             : (now.jitter * 1000).toFixed(1) + ' ms';
           byId('rtt').textContent = now.rtt === null ? '–' : (now.rtt * 1000).toFixed(1) + ' ms';
           byId('level').value = Math.min(1, Math.sqrt(now.level));
+          note(fps, bitrate);
+        }
+
+        function note(fps, bitrate) {
           history.push({ fps, bitrate });
           while (history.length > 60) history.shift();
           draw();
@@ -305,9 +313,6 @@ enum ViewerScript {
           byId('level').value = 0;
           page.audioLevel = 0;
           page.stats = null;
-          history.push({ fps: 0, bitrate: 0 });
-          while (history.length > 60) history.shift();
-          draw();
         }
 
         function draw() {
@@ -338,6 +343,8 @@ enum ViewerScript {
 
         window.addEventListener('pagehide', () => { hangUp('bye'); send({ type: 'leave' }); });
         setInterval(measure, 1000);
+        // An orphan has nobody to say that it ended: its silence does.
+        setInterval(() => { if (call && call.orphan && call.moved > 0 && !flowing()) ended('signalingLost'); }, 200);
         connect();
 
         """#

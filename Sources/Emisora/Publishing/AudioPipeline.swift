@@ -2,6 +2,7 @@ import EmisoraAudio
 import EmisoraCapture
 import EmisoraCodecs
 import EmisoraCore
+import EmisoraProcessing
 import Synchronization
 
 /// An Opus packet with the instant at which its sound was captured.
@@ -80,11 +81,14 @@ final class AudioPipeline: Sendable {
 
     /// Encodes what a frame completes. A frame counts as encoded when its last samples wait for the next one's.
     private func encode(_ frame: AudioFrame, _ stage: inout Stage) -> FrameFate {
-        guard frame.format.sampleRate == 48_000 else {
-            note("Sound at \(frame.format.sampleRate) Hz cannot be encoded; capture at 48000 Hz.")
+        let sound: AudioFrame
+        do throws(AudioConversionError) {
+            sound = try AudioConverter.convert(frame, channels: min(2, frame.format.channels))
+        } catch {
+            note(error.description)
             return .dropped(.invalid)
         }
-        let channels = frame.format.channels
+        let channels = sound.format.channels
         do throws(CodecError) {
             let encoder: OpusEncoder
             if let current = stage.encoder, current.configuration.channels == channels {
@@ -94,7 +98,7 @@ final class AudioPipeline: Sendable {
                 encoder = try OpusEncoder(.init(channels: channels, bitrate: bitrate))
                 stage.encoder = encoder
             }
-            append(frame, to: &stage)
+            append(sound, to: &stage)
             let count = OpusEncoder.frameSampleCount * channels
             while stage.pending.count >= count {
                 let samples = Array(stage.pending[..<count])
@@ -120,7 +124,7 @@ final class AudioPipeline: Sendable {
             stage.pending.removeAll(keepingCapacity: true)
             stage.pendingSince = frame.timestamp
         }
-        stage.pending += frame.samples.asInt16
+        stage.pending += AudioConverter.int16(frame.samples)
     }
 
     private func encode(_ samples: [Int16], at captureTime: Instant, with encoder: OpusEncoder) throws(CodecError) {

@@ -78,6 +78,8 @@ final class VideoReceivePipeline: Sendable {
                         counters.lastFrameDecodedAt = end
                     }
                     sink?.receive(picture)
+                } catch .hiddenPicture {
+                    // It was decoded, and is only referred to.
                 } catch {
                     counters.withLock { $0.framesDropped += 1 }
                     // A picture that there was no memory to show was decoded all the same; the next one follows on it.

@@ -7,18 +7,6 @@ extension AudioSamples {
         }
     }
 
-    /// The samples as 16 bits, what lies beyond full scale cut off.
-    package var asInt16: [Int16] {
-        switch self {
-        case .int16(let samples): samples
-        case .float32(let samples):
-            samples.map { sample in
-                // Not a number becomes silence; infinities become full scale.
-                sample.isNaN ? 0 : Int16(clamping: Int((min(max(sample, -1), 1) * 32_767).rounded()))
-            }
-        }
-    }
-
     private static func rootMeanSquare<Sample>(_ samples: [Sample], as number: (Sample) -> Double) -> Double {
         guard !samples.isEmpty else { return 0 }
         var sum = 0.0

@@ -9,6 +9,9 @@ public enum CodecError: Error, Hashable, Sendable, CustomStringConvertible {
     case corrupted(String)
     /// All pictures that the decoder may have out at a time are still held by someone; this one was left out.
     case picturesExhausted(limit: Int)
+    /// The frame was decoded, but only serves as a reference for later ones (RFC 6386 §9.1, `show_frame` 0). Nothing is
+    /// wrong: no key frame needs to be asked for.
+    case hiddenPicture
     /// The codec library failed in its own words.
     case library(String)
 
@@ -19,6 +22,7 @@ public enum CodecError: Error, Hashable, Sendable, CustomStringConvertible {
         case .pictureTooLarge(let width, let height): "The stream claims \(width)×\(height) pixels, above the limit."
         case .corrupted(let text): "The stream is damaged: \(text)"
         case .picturesExhausted(let limit): "All \(limit) decoded pictures are still in use: let go of them sooner."
+        case .hiddenPicture: "The frame is a reference for later ones and shows no picture itself."
         case .library(let text): "The codec library failed: \(text)"
         }
     }

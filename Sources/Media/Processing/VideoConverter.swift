@@ -6,9 +6,13 @@ import EmisoraVideo
 ///
 /// Safe from any thread. Timestamps and metadata are kept.
 public final class VideoConverter: Sendable {
-    private let pool = VideoFramePool()
-    /// Packed RGB has a pool of its own, so that steps of one conversion do not take each other's memory.
-    private let packedPool = VideoFramePool()
+    // A pool keeps buffers of one size, so each step has its own: one for all would allocate with every picture that
+    // takes two steps.
+    private let converted = VideoFramePool()
+    private let scaled = VideoFramePool()
+    private let turned = VideoFramePool()
+    private let colored = VideoFramePool()
+    private let packed = VideoFramePool()
 
     public init() {}
 
@@ -37,7 +41,7 @@ public final class VideoConverter: Sendable {
         let source = pixelFormat.isRGB ? frame : try repacked(frame)
         let format = source.format
         let target = VideoFormat(.bgra, size: format.size, frameRate: format.frameRate)
-        return try make(target, from: source, operation: "\(pixelFormat) to bgra") { from, out in
+        return try make(target, in: colored, from: source, operation: "\(pixelFormat) to bgra") { from, out in
             let (w, h) = (Int32(format.width), Int32(format.height))
             // libyuv names little-endian words: its ARGB lies in memory as B G R A.
             switch format.pixelFormat {
@@ -62,7 +66,7 @@ public final class VideoConverter: Sendable {
     public func rgb24(_ frame: VideoFrame) throws(ConversionError) -> VideoFrame {
         let source = try bgra(frame)
         let target = VideoFormat(.rgb24, size: frame.size, frameRate: frame.format.frameRate)
-        return try make(target, from: source, operation: "bgra to rgb24") { from, out in
+        return try make(target, in: packed, from: source, operation: "bgra to rgb24") { from, out in
             ARGBToRAW(from.p0, from.s0, out.p0, out.s0, Int32(frame.width), Int32(frame.height))
         }
     }
@@ -72,7 +76,7 @@ public final class VideoConverter: Sendable {
         let source = try i420(frame)
         if frame.width == width, frame.height == height { return source }
         let target = VideoFormat(.i420, width: width, height: height, frameRate: frame.format.frameRate)
-        return try make(target, from: source, operation: "scaling to \(width)×\(height)") { from, out in
+        return try make(target, in: scaled, from: source, operation: "scaling to \(width)×\(height)") { from, out in
             I420Scale(
                 from.p0, from.s0, from.p1, from.s1, from.p2, from.s2, Int32(source.width), Int32(source.height),
                 out.p0, out.s0, out.p1, out.s1, out.p2, out.s2, Int32(width), Int32(height), kFilterBox)
@@ -88,7 +92,8 @@ public final class VideoConverter: Sendable {
             .i420, width: isSideways ? frame.height : frame.width, height: isSideways ? frame.width : frame.height,
             frameRate: frame.format.frameRate)
         let mode = RotationModeEnum(rawValue: UInt32(frame.rotation.degrees))
-        var result = try make(target, from: source, operation: "turning by \(frame.rotation.degrees)°") { from, out in
+        var result = try make(target, in: turned, from: source, operation: "turning by \(frame.rotation.degrees)°") {
+            from, out in
             I420Rotate(
                 from.p0, from.s0, from.p1, from.s1, from.p2, from.s2, out.p0, out.s0, out.p1, out.s1, out.p2, out.s2,
                 Int32(source.width), Int32(source.height), mode)
@@ -107,9 +112,9 @@ public final class VideoConverter: Sendable {
         let target = VideoFormat(
             .i420, size: format.size, colorMatrix: isRGB ? .bt601 : format.colorMatrix,
             colorRange: isRGB ? .limited : format.colorRange, frameRate: format.frameRate)
-        return try make(target, from: frame, operation: "\(format.pixelFormat) to i420") { from, out in
+        return try make(target, in: converted, from: frame, operation: "\(format.pixelFormat) to i420") { from, out in
             let (w, h) = (Int32(format.width), Int32(format.height))
-            let packed: (YUVPlanes.Pack)? =
+            let unpack: YUVPlanes.Unpack? =
                 switch format.pixelFormat {
                 case .yuy2: YUY2ToI420
                 case .uyvy: UYVYToI420
@@ -120,8 +125,8 @@ public final class VideoConverter: Sendable {
                 case .rgb24: RAWToI420
                 case .i420, .nv12, .nv21: nil
                 }
-            if let packed {
-                return packed(from.p0, from.s0, out.p0, out.s0, out.p1, out.s1, out.p2, out.s2, w, h)
+            if let unpack {
+                return unpack(from.p0, from.s0, out.p0, out.s0, out.p1, out.s1, out.p2, out.s2, w, h)
             }
             let convert = format.pixelFormat == .nv12 ? NV12ToI420 : NV21ToI420
             return convert(
@@ -131,11 +136,12 @@ public final class VideoConverter: Sendable {
 
     /// A new picture that `convert` fills from the planes of `source`; it answers 0 if it could.
     private func make(
-        _ format: VideoFormat, from source: VideoFrame, operation: String, _ convert: (YUVPlanes, YUVPlanes) -> Int32
+        _ format: VideoFormat, in pool: VideoFramePool, from source: VideoFrame,
+        operation: @autoclosure () -> String, _ convert: (YUVPlanes, YUVPlanes) -> Int32
     ) throws(ConversionError) -> VideoFrame {
         var picture: MutableVideoFrame
         do throws(VideoFrameError) {
-            picture = try (format.pixelFormat.isRGB ? packedPool : pool).makeFrame(format)
+            picture = try pool.makeFrame(format)
         } catch {
             if case .poolExhausted(let limit) = error { throw .picturesExhausted(limit: limit) }
             throw .unsupportedSize(width: format.width, height: format.height)
@@ -145,7 +151,7 @@ public final class VideoConverter: Sendable {
                 convert(YUVPlanes(planes, source.format), YUVPlanes(plane0, plane1, plane2, format))
             }
         }
-        guard status == 0 else { throw .failed(operation: operation) }
+        guard status == 0 else { throw .failed(operation: operation()) }
         return picture.finish(timestamp: source.timestamp, rotation: source.rotation, metadata: source.metadata)
     }
 }
@@ -158,7 +164,7 @@ extension VideoFormat {
 /// A picture's planes and strides as libyuv takes them. Those that the format does not have are nil and 0.
 private struct YUVPlanes {
     typealias Plane = UnsafeMutablePointer<UInt8>
-    typealias Pack = (
+    typealias Unpack = (
         UnsafePointer<UInt8>?, Int32, Plane?, Int32, Plane?, Int32, Plane?, Int32, Int32, Int32
     ) -> Int32
 
