@@ -32,7 +32,7 @@ import Testing
     ) throws {
         let picture = try VideoConverter().rgb24(frame)
         let pixel = picture.withUnsafePlanes { planes in
-            let start = picture.height / 2 * picture.format.strides[0] + picture.width / 2 * 3
+            let start = picture.height / 2 * picture.format.stride(ofPlane: 0) + picture.width / 2 * 3
             return (0..<3).map { Int(planes[0][start + $0]) }
         }
         for (got, wanted) in zip(pixel, [color.r, color.g, color.b]) {
@@ -91,8 +91,9 @@ import Testing
 
     /// A white corner on black, at the top left of the picture as it lies.
     private func corner(_ rotation: VideoRotation) throws -> VideoFrame {
-        var frame = VideoFramePool().makeFrame(try VideoFormat(.i420, width: 48, height: 32))
-        frame.withUnsafeMutablePlanes { planes in
+        var frame = try VideoFramePool().makeFrame(VideoFormat(.i420, width: 48, height: 32))
+        frame.withUnsafeMutablePlanes { luma, u, v in
+            let planes = [luma, u, v]
             for index in planes[0].indices { planes[0][index] = index % 48 < 8 && index / 48 < 8 ? 235 : 16 }
             for plane in 1...2 { for index in planes[plane].indices { planes[plane][index] = 128 } }
         }
@@ -110,7 +111,7 @@ import Testing
         #expect(upright.rotation == VideoRotation.none)
         #expect(upright.width == width && upright.height == 80 - width && upright.timestamp == Picture.time(4))
         upright.withUnsafePlanes { planes in
-            #expect(planes[0][y * upright.format.strides[0] + x] == 235)
+            #expect(planes[0][y * upright.format.stride(ofPlane: 0) + x] == 235)
             #expect(planes[0].count { $0 == 235 } == 64)
         }
         #expect(try converter.encodable(corner(rotation)).rotation == VideoRotation.none)
@@ -200,25 +201,25 @@ import Testing
     // MARK: Sound
 
     @Test func channelsAndSampleTypesConvert() throws {
-        let mono = try #require(AudioFrame(format: .mono48k, samples: [1, -2, .max], timestamp: Picture.time(1)))
+        let mono = try AudioFrame([Int16(1), -2, .max], format: .mono, timestamp: Picture.time(1))
         let stereo = try AudioConverter.convert(mono, channels: 2)
-        #expect(stereo.samples == [1, 1, -2, -2, .max, .max] && stereo.timestamp == mono.timestamp)
+        #expect(stereo.samples == .int16([1, 1, -2, -2, .max, .max]) && stereo.timestamp == mono.timestamp)
         #expect(try AudioConverter.convert(stereo, channels: 1).samples == mono.samples)
         let samples: [Int16] = [.min, .min, .max, .max, 100, 300]
-        let wide = try #require(AudioFrame(format: .stereo48k, samples: samples, timestamp: .zero))
-        #expect(try AudioConverter.convert(wide, channels: 1).samples == [.min, .max, 200])
+        let wide = try AudioFrame(samples, format: .stereo, timestamp: .zero)
+        #expect(try AudioConverter.convert(wide, channels: 1).samples == .int16([.min, .max, 200]))
         let clipped = AudioConverter.int16([0, 0.5, -1, 1, 7, -.infinity, .nan])
         #expect(clipped == [0, 16_384, .min, .max, .max, .min, 0])
         #expect(AudioConverter.int16(AudioConverter.float32([.min, -1, 0, 1, .max])) == [.min, -1, 0, 1, .max])
     }
 
     @Test func otherRatesAndChannelsAreRefusedInWords() throws {
-        let format = try #require(AudioFormat(sampleRate: 16_000, channels: 1))
-        let slow = try #require(AudioFrame(format: format, samples: [1], timestamp: .zero))
+        let format = AudioFormat(sampleRate: 16_000, channels: 1)
+        let slow = try AudioFrame([Int16(1)], format: format, timestamp: .zero)
         #expect(throws: AudioConversionError.unsupportedSampleRate(16_000)) {
             try AudioConverter.convert(slow, channels: 1)
         }
-        let plain = try #require(AudioFrame(format: .mono48k, samples: [1], timestamp: .zero))
+        let plain = try AudioFrame([Int16(1)], format: .mono, timestamp: .zero)
         #expect(throws: AudioConversionError.unsupportedChannels(6)) { try AudioConverter.convert(plain, channels: 6) }
     }
 }

@@ -25,9 +25,9 @@ enum Picture {
         _ pixelFormat: PixelFormat = .i420, width: Int = 320, height: Int = 240, index: Int = 0, padding: Int = 0
     ) throws -> VideoFrame {
         let strides = (0..<pixelFormat.planeCount).map {
-            pixelFormat.rowByteCount(plane: $0, width: width) + padding
+            VideoFormat(pixelFormat, width: width, height: height).layout(ofPlane: $0).rowBytes + padding
         }
-        let format = try VideoFormat(pixelFormat, width: width, height: height, strides: strides)
+        let format = VideoFormat(pixelFormat, width: width, height: height, strides: strides)
         return try make(format, index: index) { plane, row, byte in
             if plane == 0 { return UInt8(truncatingIfNeeded: 40 + (byte + 2 * index + row) / 3 % 160) }
             let column = pixelFormat == .i420 ? byte : byte / 2
@@ -48,7 +48,7 @@ enum Picture {
         _ pixelFormat: PixelFormat, _ values: [[UInt8]], width: Int = 32, height: Int = 32,
         matrix: ColorMatrix = .bt601, range: ColorRange = .limited
     ) throws -> VideoFrame {
-        let format = try VideoFormat(pixelFormat, width: width, height: height, colorMatrix: matrix, colorRange: range)
+        let format = VideoFormat(pixelFormat, width: width, height: height, colorMatrix: matrix, colorRange: range)
         return try make(format, index: 0) { plane, _, byte in values[plane][byte % values[plane].count] }
     }
 
@@ -56,15 +56,19 @@ enum Picture {
         _ format: VideoFormat, index: Int, _ sample: (_ plane: Int, _ row: Int, _ byte: Int) -> UInt8
     ) throws -> VideoFrame {
         // What lies between the rows differs from the picture, so that a reader that ignores strides is found out.
-        var bytes = [UInt8](repeating: 0xFF, count: format.byteCount)
-        let offsets = format.planeOffsets
-        for plane in 0..<format.strides.count {
-            for row in 0..<format.rowCount(plane: plane) {
-                let start = offsets[plane] + row * format.strides[plane]
-                for byte in 0..<format.rowByteCount(plane: plane) { bytes[start + byte] = sample(plane, row, byte) }
+        var frame = try VideoFramePool().makeFrame(format)
+        for plane in 0..<format.planeCount {
+            frame.withPlane(plane) { bytes, layout in
+                for offset in bytes.byteOffsets { bytes.storeBytes(of: 0xFF, toByteOffset: offset, as: UInt8.self) }
+                for row in 0..<layout.rows {
+                    for byte in 0..<layout.rowBytes {
+                        let value = sample(plane, row, byte)
+                        bytes.storeBytes(of: value, toByteOffset: row * layout.stride + byte, as: UInt8.self)
+                    }
+                }
             }
         }
-        return try bytes.withUnsafeBytes { try VideoFrame(copying: $0, format: format, timestamp: time(index)) }
+        return frame.finish(timestamp: time(index))
     }
 }
 

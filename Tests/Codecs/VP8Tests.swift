@@ -133,7 +133,8 @@ import Testing
     @Test func timeThatStandsStillOrGoesBackIsEncoded() throws {
         let encoder = try encoder()
         for (index, nanoseconds) in [Int64](arrayLiteral: 5_000, 5_000, 0, .max, .min, 7_000).enumerated() {
-            let frame = try Picture.gradient(index: index).withTimestamp(Instant(nanoseconds: nanoseconds))
+            var frame = try Picture.gradient(index: index)
+            frame.timestamp = Instant(nanoseconds: nanoseconds)
             _ = try encoder.encode(frame, forceKeyFrame: false)
         }
     }
