@@ -72,7 +72,7 @@ let package = Package(
             name: "EmisoraCapture", dependencies: ["EmisoraAudio", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Media/Capture"),
         .target(
-            name: "EmisoraProcessing", dependencies: ["CEmisoraYUV", "EmisoraCore", "EmisoraVideo"],
+            name: "EmisoraProcessing", dependencies: ["CEmisoraYUV", "EmisoraAudio", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Media/Processing"),
         .target(
             name: "EmisoraCodecs",
@@ -92,9 +92,9 @@ let package = Package(
         .target(
             name: "Emisora",
             dependencies: [
-                "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
-                "EmisoraPeerEngine", "EmisoraProcessing", "EmisoraRTP", "EmisoraSDP", "EmisoraSignalingClient",
-                "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
+                "EmisoraEventLoop", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing", "EmisoraRTP", "EmisoraSDP",
+                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
             ],
             path: "Sources/Emisora"),
 
@@ -122,6 +122,7 @@ let package = Package(
                 "EmisoraSDP", "EmisoraSimulation",
             ],
             path: "Tests/PeerEngine"),
+        .testTarget(name: "EmisoraTests", dependencies: ["Emisora"], path: "Tests/Emisora"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
         .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),
@@ -136,7 +137,8 @@ let package = Package(
             dependencies: ["CEmisoraOpenSSL", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraSRTP"],
             path: "Tests/Crypto"),
         .testTarget(
-            name: "EmisoraICETests", dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN"],
+            name: "EmisoraICETests",
+            dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
         .testTarget(
             name: "EmisoraMediaTests",
@@ -148,6 +150,8 @@ let package = Package(
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraProcessing", "EmisoraVideo",
             ],
             path: "Tests/Codecs"),
+        .executableTarget(
+            name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
         .testTarget(
             name: "EmisoraEventLoopTests", dependencies: ["EmisoraCore", "EmisoraEventLoop"], path: "Tests/EventLoop"),
     ],

@@ -24,11 +24,13 @@ package final class Simulation {
     package private(set) var now: Instant = .zero + .seconds(1)
     /// FNV-1a over time, direction and bytes of every datagram that was delivered.
     package private(set) var traceHash: UInt64 = 0xCBF2_9CE4_8422_2325
+    /// A machine asked to be called at once over and over, without time passing: a busy loop in production.
+    package private(set) var isStalled = false
     package var links: [SimulatedLink]
     /// Sees every datagram before the link does; `false` loses it. For scripted faults.
     package var filter: ((Side, RawSpan) -> Bool)?
-    /// Rewrites the source address of what a side sends, as a NAT does.
-    package var sourceRewrite: ((Side, SocketAddress) -> SocketAddress)?
+    /// The NAT that each side sits behind, by `Side.rawValue`; `nil`: none.
+    package var nats: [SimulatedNAT?] = [nil, nil]
 
     private let peers: [any SimulatedPeer]
     private var queue: [Delivery] = []
@@ -61,6 +63,7 @@ package final class Simulation {
     @discardableResult
     package func run(until limit: Instant, _ condition: () -> Bool = { false }) -> Bool {
         drain()
+        var stepsWithoutProgress = 0
         while !condition() {
             var next = limit
             if let first = queue.first { next = min(next, first.at) }
@@ -69,6 +72,12 @@ package final class Simulation {
             guard next < limit else {
                 now = limit
                 return condition()
+            }
+            // A machine whose deadline stays in the past fails its test instead of hanging it.
+            stepsWithoutProgress = next > now ? 0 : stepsWithoutProgress + 1
+            guard stepsWithoutProgress < 10_000 else {
+                isStalled = true
+                return false
             }
             now = max(now, next)
             step()
@@ -92,14 +101,19 @@ package final class Simulation {
     }
 
     private func deliver(_ delivery: Delivery) {
+        let receiver = 1 - delivery.side.rawValue
+        var destination = delivery.destination
+        if let nat = nats[receiver] {
+            guard let inside = nat.inside(of: destination, from: delivery.source) else { return }
+            destination = inside
+        }
         hash(UInt64(bitPattern: delivery.at.nanoseconds))
         hash(UInt64(delivery.side.rawValue))
         for byte in delivery.bytes { traceHash = (traceHash ^ UInt64(byte)) &* 0x100_0000_01B3 }
         var bytes = delivery.bytes
         var span = bytes.mutableSpan
         var raw = span.mutableBytes
-        peers[1 - delivery.side.rawValue]
-            .handle(datagram: &raw, from: delivery.source, to: delivery.destination, now: now)
+        peers[receiver].handle(datagram: &raw, from: delivery.source, to: destination, now: now)
     }
 
     private func hash(_ value: UInt64) {
@@ -121,7 +135,7 @@ package final class Simulation {
 
     private func send(_ bytes: [UInt8], _ transmit: Transmit, from side: Side) {
         if let filter, !filter(side, bytes.span.bytes) { return }
-        let source = sourceRewrite?(side, transmit.source) ?? transmit.source
+        let source = nats[side.rawValue]?.outside(of: transmit.source, to: transmit.destination) ?? transmit.source
         for at in links[side.rawValue].arrivals(byteCount: bytes.count, now: now) {
             sequence += 1
             let delivery = Delivery(

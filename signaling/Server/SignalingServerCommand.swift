@@ -1,12 +1,14 @@
 import Glibc
 
-/// The program `signaling-server`: options, signals, exit codes.
+/// The programs `signaling-server` and `emisora serve`: options, signals, exit codes.
 package enum SignalingServerCommand {
-    static let usage = """
-        Usage: signaling-server [--host ADDRESS] [--port PORT]
+    package static func usage(program: String = "signaling-server") -> String {
+        """
+        Usage: \(program) [--host ADDRESS] [--port PORT]
           --host ADDRESS   address to listen at (default: $HOST or 127.0.0.1; 0.0.0.0 for every network)
           --port PORT      0 to 65535, 0 for any free port (default: $PORT or 8080)
         """
+    }
 
     enum Parsed: Equatable {
         case serve(SignalingServer.Configuration)
@@ -16,20 +18,22 @@ package enum SignalingServerCommand {
     }
 
     /// Serves until SIGINT or SIGTERM, then ends with 0; with 2 for wrong arguments, with 1 when it could not start.
-    package static func main() -> Never {
+    package static func main(
+        arguments: [String] = Array(CommandLine.arguments.dropFirst()), program: String = "signaling-server"
+    ) -> Never {
         var environment: [String: String] = [:]
         for name in ["HOST", "PORT"] {
             if let value = getenv(name) { environment[name] = String(cString: value) }
         }
-        switch parse(Array(CommandLine.arguments.dropFirst()), environment: environment) {
+        switch parse(arguments, environment: environment) {
         case .help:
-            print(usage)
+            print(usage(program: program))
             exit(0)
         case .wrong(let line):
-            complain(line)
+            complain("\(program): \(line)")
             exit(2)
         case .serve(let configuration):
-            serve(configuration)
+            serve(configuration, program: program)
         }
     }
 
@@ -67,7 +71,7 @@ package enum SignalingServerCommand {
         return .serve(configuration)
     }
 
-    private static func serve(_ configuration: SignalingServer.Configuration) -> Never {
+    private static func serve(_ configuration: SignalingServer.Configuration, program: String) -> Never {
         // Blocked before the server's thread exists, so that it inherits the mask and only `sigwait` takes them.
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -80,7 +84,7 @@ package enum SignalingServerCommand {
             let host = configuration.host.contains(":") ? "[\(configuration.host)]" : configuration.host
             complain("Signaling server at http://\(host):\(port)/")
         } catch {
-            complain(error.description)
+            complain("\(program): \(error.description)")
             exit(1)
         }
         var signal: Int32 = 0

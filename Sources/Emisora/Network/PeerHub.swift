@@ -19,11 +19,23 @@ protocol PeerOwner: AnyObject {
 final class Peer {
     let engine: Engine
     weak var owner: (any PeerOwner)?
+    /// Sockets that only this peer uses; empty where it uses the shared ones.
+    fileprivate let ownSockets: [UDPSocket]
 
-    init(engine: Engine, owner: any PeerOwner) {
+    init(engine: Engine, owner: any PeerOwner, ownSockets: [UDPSocket] = []) {
         self.engine = engine
         self.owner = owner
+        self.ownSockets = ownSockets
     }
+}
+
+/// Which sockets a peer connection uses.
+enum SocketUse {
+    /// One for each local address, shared by all: what a publisher serves its many receivers with.
+    case shared
+    /// Its own. Who receives several streams of one publisher would otherwise have several connections between the same
+    /// two addresses, which nothing could tell apart.
+    case own
 }
 
 /// Work on the network thread that is not a peer's: encoded frames to hand out, timers of the session.
@@ -42,6 +54,7 @@ final class PeerHub: EventLoopClient {
     private let security: DTLSContext
     private let pacer = CheckPacer()
     private let batch = DatagramBatch()
+    private let addresses: [IPAddress]
     private var sockets: [UDPSocket] = []
     private var peers: [Peer] = []
     /// Which peer a path was last used by: what most datagrams are told apart by.
@@ -58,13 +71,15 @@ final class PeerHub: EventLoopClient {
         } catch {
             throw .system("The session's certificate cannot be made. \(error)")
         }
-        try bind(addresses)
+        self.addresses = try addresses.resolve()
+        sockets = try bind()
         loop.setClient(self)
     }
 
-    private func bind(_ addresses: NetworkAddresses) throws(SessionError) {
+    private func bind() throws(SessionError) -> [UDPSocket] {
+        var sockets: [UDPSocket] = []
         var failures: [String] = []
-        for ip in try addresses.resolve() {
+        for ip in addresses {
             do throws(SystemError) {
                 let socket = try UDPSocket(binding: SocketAddress(ip: ip, port: 0), on: loop) {
                     [unowned self] datagram, source, local in
@@ -79,25 +94,26 @@ final class PeerHub: EventLoopClient {
         guard !sockets.isEmpty else {
             throw .system("No UDP socket could be opened. \(failures.joined(separator: " "))")
         }
+        return sockets
     }
 
     // MARK: Peers
 
     /// Makes a peer connection; `nil` when there are too many.
-    func makePeer(media: [PeerConfiguration.Media], owner: any PeerOwner, now: Instant) -> Peer? {
-        guard peers.count < Self.maximumPeers else { return nil }
-        do throws(DTLSError) {
-            let engine = Engine(
-                configuration: PeerConfiguration(
-                    media: media, wallClock: wallClock, localAddresses: sockets.map(\.localAddress)),
-                security: try DTLSSRTPSecurity(context: security), pacer: pacer,
-                random: RandomSource(SecureRandom()), now: now)
-            let peer = Peer(engine: engine, owner: owner)
-            peers.append(peer)
-            return peer
-        } catch {
-            return nil
-        }
+    func makePeer(
+        media: [PeerConfiguration.Media], sockets use: SocketUse, owner: any PeerOwner, now: Instant
+    ) -> Peer? {
+        guard peers.count < Self.maximumPeers, let security = try? DTLSSRTPSecurity(context: security),
+            let own = use == .own ? try? bind() : []
+        else { return nil }
+        let engine = Engine(
+            configuration: PeerConfiguration(
+                media: media, wallClock: wallClock,
+                localAddresses: (use == .own ? own : sockets).map(\.localAddress)),
+            security: security, pacer: pacer, random: RandomSource(SecureRandom()), now: now)
+        let peer = Peer(engine: engine, owner: owner, ownSockets: own)
+        peers.append(peer)
+        return peer
     }
 
     /// Says goodbye to a peer and forgets it.
@@ -107,6 +123,11 @@ final class PeerHub: EventLoopClient {
         batch.flush()
         peers.removeAll { $0 === peer }
         peerOfPath = peerOfPath.filter { $0.value !== peer }
+        peerOfUnvalidatedPath = peerOfUnvalidatedPath.filter { $0.value !== peer }
+        for socket in peer.ownSockets {
+            socket.close()
+            batch.remove(socket)
+        }
     }
 
     func add(_ participant: any TurnParticipant) {

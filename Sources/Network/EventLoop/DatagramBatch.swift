@@ -36,6 +36,12 @@ package final class DatagramBatch {
         sockets[socket.localAddress] = socket.descriptor
     }
 
+    /// Forgets a socket; what waits for it is sent first.
+    package func remove(_ socket: UDPSocket) {
+        flush()
+        sockets[socket.localAddress] = nil
+    }
+
     /// Lets `write` fill the next slot; `false` when it had nothing to send.
     package func append(_ write: (inout MutableRawSpan) -> Transmit?) -> Bool {
         if count == Self.slotCount { flush() }

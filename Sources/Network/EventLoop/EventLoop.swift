@@ -86,6 +86,12 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         if let thread = thread.withLock({ $0.take() }) { pthread_join(thread, nil) }
     }
 
+    /// Ends the loop after what is queued, without waiting for it; may be called on its own thread.
+    package func stop() {
+        if let thread = thread.withLock({ $0.take() }) { pthread_detach(thread) }
+        post { $0.isStopping = true }
+    }
+
     private func post(_ change: (inout Inbox) -> Void) {
         let isFirst = inbox.withLock { inbox in
             change(&inbox)

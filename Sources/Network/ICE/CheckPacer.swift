@@ -4,14 +4,12 @@ import EmisoraCore
 /// many viewers joining at once do not flood the path. Confined to the thread of its agents.
 package final class CheckPacer {
     private let interval: Duration
-    private var nextSlot = Instant(nanoseconds: .min)
+    /// When a new check may start at the earliest.
+    private(set) var nextSlot = Instant(nanoseconds: .min)
 
     package init(interval: Duration = .milliseconds(5)) {
         self.interval = max(interval, .milliseconds(5))
     }
-
-    /// When a new check may start at the earliest.
-    func earliest(now: Instant) -> Instant { max(now, nextSlot) }
 
     /// Takes the slot at `now`; answers whether it was free.
     func take(now: Instant) -> Bool {

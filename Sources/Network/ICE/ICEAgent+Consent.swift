@@ -1,6 +1,10 @@
 import EmisoraCore
 
 /// Consent freshness on the selected path (RFC 7675 §5.1): asked every 5 s ± 20 %, lost after 30 s without an answer.
+///
+/// Consent requests are sent once each. When the path has been silent for some seconds, every path that ever worked is
+/// checked anew, with retransmissions: so a lossy path keeps its consent, and a peer whose address has changed (a NAT
+/// that rebinds, another network) is followed to where it answers.
 extension ICEAgent {
     mutating func scheduleConsent(now: Instant) {
         let factor = 0.8 + 0.4 * Double(random.next() >> 11) / Double(1 << 53)
@@ -9,7 +13,7 @@ extension ICEAgent {
 
     mutating func renewConsent(now: Instant) {
         lastConsentAt = now
-        if state == .disconnected { enter(.connected) }
+        if state == .disconnected { enter(previous == nil ? .connected : .checking) }
     }
 
     /// When silence changes the state next.
@@ -22,24 +26,37 @@ extension ICEAgent {
         guard let selectedPath, let lastConsentAt else { return }
         let silence = now - lastConsentAt
         if silence >= Self.consentExpiry {
-            close(after: silence)
+            guard previous == nil else { return leavePreviousGeneration() }
+            revokeConsent()
+            enter(.failed(reason: "The peer has not answered for \(Int(silence.inSeconds)) s."))
             return
         }
-        if silence >= Self.disconnectedAfter { enter(.disconnected) }
+        if silence >= Self.disconnectedAfter, state != .disconnected {
+            enter(.disconnected)
+            recheckValidPairs(now: now)
+        }
         if let nextConsentAt, now >= nextConsentAt {
-            begin(path: selectedPath, useCandidate: false, isConsent: true, now: now)
-            statistics.consentRequestsSent += 1
+            // The controlling side repeats its choice, which tells a peer that sees a new source address to follow.
+            begin(path: selectedPath, useCandidate: previous == nil && role == .controlling, isConsent: true, now: now)
             scheduleConsent(now: now)
         }
     }
 
-    /// RFC 7675 §5.1: nothing more may be sent, and these credentials are never used on that path again.
-    private mutating func close(after silence: Duration) {
-        forgetChecks()
-        validPaths.removeAll()
+    /// The old path is gone, which may be why there is a restart: the new checks go on without it.
+    private mutating func leavePreviousGeneration() {
+        previous = nil
         selectedPath = nil
-        nextConsentAt = nil
         lastConsentAt = nil
-        enter(.failed(reason: "The peer has not answered for \(Int(silence.inSeconds)) s."))
+        nextConsentAt = nil
+        transactions = transactions.filter { !$0.value.isConsent }
+        validPaths.removeAll()
+        enter(.checking)
+    }
+
+    private mutating func recheckValidPairs(now: Instant) {
+        for pair in pairs where pair.state == .succeeded && !triggered.contains(pair.path) {
+            triggered.append(pair.path)
+        }
+        startNextCheck(now: now)
     }
 }

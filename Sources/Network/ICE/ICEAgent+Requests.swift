@@ -6,7 +6,10 @@ import EmisoraSTUN
 extension ICEAgent {
     /// Takes one STUN datagram that arrived at `path.local` from `path.remote`.
     package mutating func handle(datagram: RawSpan, path: ICEPath, now: Instant) -> ICEInput {
-        guard state != .closed else { return .ignored }
+        switch state {
+        case .closed, .failed: return .ignored
+        case .new, .checking, .connected, .disconnected: break
+        }
         let message: STUNMessage
         do throws(STUNError) {
             message = try STUNMessage(parsing: datagram)
@@ -33,16 +36,21 @@ extension ICEAgent {
             respond(to: message, path: path, error: STUNErrorCode.badRequest, key: nil)
             return .ignored
         }
-        guard isForUs(username), message.isAuthentic(in: datagram, key: localKey) else {
+        guard let receiver = receiver(of: username), message.isAuthentic(in: datagram, key: receiver.key) else {
             statistics.messagesDiscarded += 1
             respond(to: message, path: path, error: STUNErrorCode.unauthenticated, key: nil)
             return .ignored
         }
         guard message.unknownRequired.isEmpty else {
-            respond(to: message, path: path, error: STUNErrorCode.unknownAttribute, key: localKey)
+            respond(to: message, path: path, error: STUNErrorCode.unknownAttribute, key: receiver.key)
             return .handled
         }
         statistics.requestsReceived += 1
+        guard receiver.isCurrent else {
+            // The peer refreshes its consent on the old path while a restart is under way; nothing else follows.
+            respond(to: message, path: path, error: nil, key: receiver.key)
+            return .handled
+        }
         guard resolveRoleConflict(message) else {
             respond(to: message, path: path, error: STUNErrorCode.roleConflict, key: localKey)
             return .handled
@@ -50,9 +58,11 @@ extension ICEAgent {
         respond(to: message, path: path, error: nil, key: localKey)
         let priority = message.priority ?? ICECandidate.priority(type: .peerReflexive, localPreference: 0)
         // USE-CANDIDATE counts only from the controlling side (RFC 8445 §7.3.1.5).
-        let useCandidate = message.useCandidate && role == .controlled
-        if remoteKey == nil {
-            if earlyChecks.count < Self.maximumEarlyChecks {
+        let useCandidate = message.useCandidate && role == .controlled && message.iceControlling != nil
+        if identity == nil {
+            if let known = earlyChecks.firstIndex(where: { $0.path == path }) {
+                if useCandidate { earlyChecks[known].useCandidate = true }
+            } else if earlyChecks.count < Self.maximumEarlyChecks {
                 earlyChecks.append(EarlyCheck(path: path, priority: priority, useCandidate: useCandidate))
             }
         } else {
@@ -62,10 +72,16 @@ extension ICEAgent {
         return .handled
     }
 
-    /// Two parts with a colon between; the first is our fragment (RFC 8445 §7.3).
-    private func isForUs(_ username: [UInt8]) -> Bool {
-        guard let colon = username.firstIndex(of: UInt8(ascii: ":")) else { return false }
-        return username[..<colon].elementsEqual(localCredentials.ufrag.utf8)
+    /// The key that a request with that user name must be made with. Two parts with a colon between; the first is our
+    /// fragment (RFC 8445 §7.3), current or that of the path that a restart is about to replace.
+    private func receiver(of username: [UInt8]) -> (key: HMACSHA1Key, isCurrent: Bool)? {
+        guard let colon = username.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        let fragment = username[..<colon]
+        if fragment.elementsEqual(localCredentials.ufrag.utf8) { return (localKey, true) }
+        if let previous, fragment.elementsEqual(previous.localCredentials.ufrag.utf8) {
+            return (previous.localKey, false)
+        }
+        return nil
     }
 
     /// RFC 8445 §7.3.1.1. `false`: the peer has to change its role and is told so.
@@ -84,6 +100,9 @@ extension ICEAgent {
         role = new
         nominateAt = nil
         nominationInFlight = nil
+        // What is on its way claims the old role and would only be refused again; it is asked anew.
+        cancelChecks { $0.role != new }
+        for index in pairs.indices where pairs[index].state == .inProgress { pairs[index].state = .waiting }
     }
 
     /// A triggered check (RFC 8445 §7.3.1.4), with a peer-reflexive candidate where the source is not known.
@@ -97,32 +116,33 @@ extension ICEAgent {
                     type: .peerReflexive))
         }
         if !pairs.contains(where: { $0.path == path }) {
-            makeRoomForPair()
+            // A pair that the peer proves to exist goes before any that nothing is known of.
+            guard makeRoomForPair(above: .max) else { return }
             pairs.append(
                 ICECandidatePair(path: path, localPriority: local.priority, remotePriority: remotePriority))
         }
         guard let index = pairs.firstIndex(where: { $0.path == path }) else { return }
-        if pairs[index].state == .succeeded {
-            if useCandidate { pairs[index].isNominated = true }
-            return
-        }
-        if useCandidate { pairs[index].nominateOnSuccess = true }
-        // One in progress is left to its own retransmission; anything else is checked now.
-        if pairs[index].state != .inProgress, !triggered.contains(path) {
+        switch pairs[index].state {
+        case .succeeded:
+            guard useCandidate else { return }
+            if let answeredAt = pairs[index].lastAnsweredAt, now - answeredAt < Self.consentExpiry / 2 {
+                pairs[index].nominatedAt = now
+                return
+            }
+            // It worked once, but consent to send there has to be fresh (RFC 7675 §5.1).
+            pairs[index].nominateOnSuccess = true
+        case .inProgress:
+            if useCandidate { pairs[index].nominateOnSuccess = true }
+            // The peer is there now: once, we do not wait for our retransmission (RFC 8445 §7.3.1.4).
+            guard !pairs[index].wasHastened else { return }
+            pairs[index].wasHastened = true
+        case .waiting, .failed:
+            if useCandidate { pairs[index].nominateOnSuccess = true }
             pairs[index].state = .waiting
-            triggered.append(path)
-            startNextCheck(now: now)
         }
-    }
-
-    /// A pair that the peer proves to exist replaces the worst one that nothing is known of.
-    private mutating func makeRoomForPair() {
-        guard pairs.count >= Self.maximumPairs else { return }
-        let role = role
-        let expendable = pairs.indices.filter { pairs[$0].state == .failed || pairs[$0].state == .waiting }
-        if let worst = expendable.min(by: { pairs[$0].priority(role: role) < pairs[$1].priority(role: role) }) {
-            pairs.remove(at: worst)
-        }
+        guard !triggered.contains(path) else { return }
+        triggered.append(path)
+        startNextCheck(now: now)
     }
 
     private mutating func respond(to request: STUNMessage, path: ICEPath, error: UInt16?, key: HMACSHA1Key?) {
@@ -154,9 +174,9 @@ extension ICEAgent {
     private mutating func handleResponse(
         _ message: STUNMessage, _ datagram: RawSpan, path: ICEPath, now: Instant
     ) -> ICEInput {
-        guard let transaction = transactions[message.transactionID], let remoteKey else { return .ignored }
+        guard let transaction = transactions[message.transactionID] else { return .ignored }
         // 400 and 401 come without integrity (RFC 8489 §9.1.3): they are not believed, the check just times out.
-        guard message.isAuthentic(in: datagram, key: remoteKey), message.unknownRequired.isEmpty else {
+        guard message.isAuthentic(in: datagram, key: transaction.identity.key), message.unknownRequired.isEmpty else {
             statistics.messagesDiscarded += 1
             return .ignored
         }
@@ -170,8 +190,8 @@ extension ICEAgent {
         }
         if message.type.messageClass == .error {
             handleError(message, transaction, now: now)
-        } else if message.mappedAddress != nil {
-            handleSuccess(transaction, now: now)
+        } else if let mappedAddress = message.mappedAddress {
+            handleSuccess(transaction, mappedAddress: mappedAddress, now: now)
         } else {
             fail(transaction)
         }
@@ -180,7 +200,9 @@ extension ICEAgent {
     }
 
     private mutating func handleError(_ message: STUNMessage, _ transaction: ICETransaction, now: Instant) {
-        guard message.errorCode == STUNErrorCode.roleConflict else { return fail(transaction) }
+        guard message.errorCode == STUNErrorCode.roleConflict, !transaction.isCancelled else {
+            return fail(transaction)
+        }
         // RFC 8445 §7.2.5.1: change the role that the request claimed, draw a new tie-breaker, try again.
         if role == transaction.role {
             switchRole(to: role.opposite)
@@ -188,24 +210,36 @@ extension ICEAgent {
         }
         if let index = pairs.firstIndex(where: { $0.path == transaction.path }), pairs[index].state != .succeeded {
             pairs[index].state = .waiting
-            triggered.append(transaction.path)
+            if !triggered.contains(transaction.path) { triggered.append(transaction.path) }
+            startNextCheck(now: now)
         }
     }
 
-    private mutating func handleSuccess(_ transaction: ICETransaction, now: Instant) {
-        if transaction.transmissions == 1 || transaction.isConsent {
-            statistics.currentRoundTripTime = now - transaction.firstSentAt
+    private mutating func handleSuccess(
+        _ transaction: ICETransaction, mappedAddress: SocketAddress, now: Instant
+    ) {
+        // An answer to a repeated request may belong to any of its copies and measures nothing.
+        if transaction.transmissions == 1 {
+            let roundTripTime = now - transaction.firstSentAt
+            statistics.currentRoundTripTime = roundTripTime
+            statistics.totalRoundTripTime += roundTripTime
+            statistics.roundTripTimeMeasurements += 1
         }
         if transaction.path == selectedPath { renewConsent(now: now) }
-        guard !transaction.isConsent, let index = pairs.firstIndex(where: { $0.path == transaction.path }) else {
-            return
-        }
+        guard let index = pairs.firstIndex(where: { $0.path == transaction.path }) else { return }
+        pairs[index].lastAnsweredAt = now
+        pairs[index].mappedAddress = mappedAddress
+        guard !transaction.isConsent else { return }
         pairs[index].state = .succeeded
+        cancelChecks { $0.path == transaction.path && !$0.useCandidate }
         validPaths.insert(transaction.path)
-        if transaction.useCandidate, transaction.role == .controlling {
-            pairs[index].isNominated = true
+        if transaction.useCandidate, transaction.role == .controlling, role == .controlling {
+            pairs[index].nominatedAt = now
             nominationInFlight = nil
         }
-        if pairs[index].nominateOnSuccess, role == .controlled { pairs[index].isNominated = true }
+        if pairs[index].nominateOnSuccess, role == .controlled {
+            pairs[index].nominatedAt = now
+            pairs[index].nominateOnSuccess = false
+        }
     }
 }

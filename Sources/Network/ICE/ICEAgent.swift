@@ -8,12 +8,14 @@ import EmisoraSTUN
 /// ```
 /// new ──remote credentials──▶ checking ──pair valid──▶ connected ◀──▶ disconnected
 ///                                 │                         │ consent lost 30 s
-///                                 └──no pair, 39.5 s──▶ failed ◀──────┘
+///                                 └──no pair, 39.5 s──▶ failed ◀──────┘      failed ──restart──▶ checking
 /// ```
 ///
 /// Call one mutating method, then drain `pollTransmit` and `pollEvent`, then wait until `nextDeadline`. Checks that
 /// arrive before the remote credentials are answered and remembered (RFC 8445 §7.3). Media may go out on
 /// `selectedPath` and is accepted from any path for which `isValidated` holds (RFC 8445 §12.2).
+///
+/// An agent that has failed neither sends nor answers anything until it gets new credentials (RFC 7675 §5.1).
 package struct ICEAgent {
     /// RFC 8445 §6.1.2.5.
     static let maximumPairs = 100
@@ -27,6 +29,8 @@ package struct ICEAgent {
     static let disconnectedAfter: Duration = .seconds(8)
     /// RFC 8863 §3: candidates may come late; no failure before.
     static let patience: Duration = .milliseconds(39_500)
+    /// A nomination this much later than another means that the controlling side has moved on to another path.
+    static let renominationGap: Duration = .seconds(3)
     /// How long a controlling agent waits for a better pair after the first valid one.
     static let nominationDelay: Duration = .milliseconds(40)
 
@@ -43,7 +47,10 @@ package struct ICEAgent {
     var random: RandomSource
     var tieBreaker: UInt64
     var localKey: HMACSHA1Key
-    var remoteKey: HMACSHA1Key?
+    /// Whom our checks are addressed to; `nil` until the remote credentials are known.
+    var identity: ICERequestIdentity?
+    /// While a restart is under way: the credentials that `selectedPath` was made with and still lives on.
+    var previous: PreviousGeneration?
     var pairs: [ICECandidatePair] = []
     var triggered: [ICEPath] = []
     var transactions: [STUNTransactionID: ICETransaction] = [:]
@@ -59,6 +66,12 @@ package struct ICEAgent {
     var nextConsentAt: Instant?
     var events: [ICEEvent] = []
 
+    struct PreviousGeneration {
+        let localCredentials: ICECredentials
+        let localKey: HMACSHA1Key
+        let identity: ICERequestIdentity
+    }
+
     struct QueuedResponse {
         let path: ICEPath
         let bytes: [UInt8]
@@ -67,7 +80,7 @@ package struct ICEAgent {
     struct EarlyCheck {
         let path: ICEPath
         let priority: UInt32
-        let useCandidate: Bool
+        var useCandidate: Bool
     }
 
     package init(role: ICERole, pacer: CheckPacer, random: RandomSource) {
@@ -96,16 +109,18 @@ package struct ICEAgent {
             priority: ICECandidate.priority(type: .host, localPreference: preference), address: address, type: .host)
         localCandidates.append(candidate)
         for remote in remoteCandidates { addPair(local: candidate, remote: remote) }
-        updateNominationAndState(now: now)
     }
 
     /// The user name and password of the remote description; checking begins. Other credentials than before mean a
     /// restart by the peer: old pairs are forgotten, the selected path stays in use until a new one is valid.
     package mutating func setRemoteCredentials(_ credentials: ICECredentials, now: Instant) {
         guard remoteCredentials != credentials, state != .closed else { return }
-        if remoteCredentials != nil { forgetChecks() }
+        if remoteCredentials != nil {
+            keepPreviousGeneration()
+            forgetChecks()
+        }
         remoteCredentials = credentials
-        remoteKey = HMACSHA1Key(Array(credentials.password.utf8).span.bytes)
+        identity = ICERequestIdentity(local: localCredentials, remote: credentials)
         checkingSince = now
         enter(.checking)
         let early = earlyChecks
@@ -121,35 +136,40 @@ package struct ICEAgent {
         guard remoteCandidates.count < Self.maximumRemoteCandidates, candidate.address.port != 0 else { return }
         if let known = remoteCandidates.firstIndex(where: { $0.address == candidate.address }) {
             // It was seen as peer-reflexive before it was announced (RFC 8838 §11.4).
-            if remoteCandidates[known].type == .peerReflexive { remoteCandidates[known] = candidate }
+            if remoteCandidates[known].type == .peerReflexive {
+                remoteCandidates[known] = candidate
+                if selectedPath?.remote == candidate.address { statistics.selectedRemote = candidate }
+            }
             return
         }
         remoteCandidates.append(candidate)
         for local in localCandidates { addPair(local: local, remote: candidate) }
-        updateNominationAndState(now: now)
     }
 
+    /// The peer has no more candidates (RFC 8838 §14). No reason to fail early: its checks may still reveal one
+    /// (RFC 8863 §3); it only makes the reason of a failure more precise.
     package mutating func remoteEndOfCandidates(now: Instant) {
         remoteCandidatesEnded = true
         updateNominationAndState(now: now)
     }
 
-    /// New local credentials for a restart (RFC 8445 §9); the old path stays in use until a new one is valid.
+    /// New local credentials for a restart (RFC 8445 §9); `setRemoteCredentials` with the peer's new ones begins the
+    /// checks. The role stays, and the old path stays in use, with its consent, until a new one is valid.
     package mutating func restart() {
+        guard state != .closed else { return }
+        keepPreviousGeneration()
         forgetChecks()
         remoteCredentials = nil
-        remoteKey = nil
+        identity = nil
+        checkingSince = nil
         localCredentials = ICECredentials(using: &random)
         localKey = HMACSHA1Key(Array(localCredentials.password.utf8).span.bytes)
+        if case .failed = state { enter(.checking) }
     }
 
     /// Stops everything at once and revokes consent (RFC 7675 §5.2).
     package mutating func close() {
-        forgetChecks()
-        responses.removeAll()
-        validPaths.removeAll()
-        selectedPath = nil
-        nextConsentAt = nil
+        revokeConsent()
         enter(.closed)
     }
 
@@ -157,6 +177,11 @@ package struct ICEAgent {
 
     /// Whether a response with that id answers a request of this agent.
     package func ownsTransaction(_ id: STUNTransactionID) -> Bool { transactions[id] != nil }
+
+    /// Whether checks whose user name begins with that fragment are for this agent.
+    package func ownsLocalFragment(_ fragment: String) -> Bool {
+        fragment == localCredentials.ufrag || fragment == previous?.localCredentials.ufrag
+    }
 
     /// Whether datagrams other than STUN may be taken from there: our check on that path was answered.
     package func isValidated(_ path: ICEPath) -> Bool { validPaths.contains(path) }
@@ -182,7 +207,11 @@ package struct ICEAgent {
             guard let transaction = transactions[id], let byteCount = writeRequest(transaction, into: &buffer) else {
                 continue
             }
-            statistics.requestsSent += 1
+            if transaction.isConsent {
+                statistics.consentRequestsSent += 1
+            } else if transaction.transmissions == 1 {
+                statistics.requestsSent += 1
+            }
             return Transmit(
                 byteCount: byteCount, source: transaction.path.local, destination: transaction.path.remote)
         }
@@ -196,8 +225,8 @@ package struct ICEAgent {
         case .checking, .connected, .disconnected: break
         }
         var deadline = transactions.values.reduce(Instant.distantFuture) { min($0, $1.nextTransmissionAt) }
-        if remoteKey != nil, !triggered.isEmpty || pairs.contains(where: { $0.state == .waiting }) {
-            deadline = min(deadline, pacer.earliest(now: Instant(nanoseconds: .min)))
+        if identity != nil, !triggered.isEmpty || pairs.contains(where: { $0.state == .waiting }) {
+            deadline = min(deadline, pacer.nextSlot)
         }
         for other in [nominateAt, nextConsentAt, consentDeadline, patienceDeadline] {
             if let other { deadline = min(deadline, other) }
@@ -227,8 +256,10 @@ package struct ICEAgent {
     mutating func forgetChecks() {
         pairs.removeAll()
         triggered.removeAll()
-        transactions.removeAll()
-        due.removeAll()
+        // Consent checks belong to the path in use, which outlives a restart.
+        transactions = transactions.filter { $0.value.isConsent }
+        due.removeAll { transactions[$0] == nil }
+        validPaths = validPaths.filter { $0 == selectedPath }
         earlyChecks.removeAll()
         remoteCandidates.removeAll()
         remoteCandidatesEnded = false
@@ -236,12 +267,42 @@ package struct ICEAgent {
         nominationInFlight = nil
     }
 
+    private mutating func keepPreviousGeneration() {
+        guard selectedPath != nil, previous == nil, let identity else { return }
+        previous = PreviousGeneration(localCredentials: localCredentials, localKey: localKey, identity: identity)
+    }
+
+    /// Nothing more is sent, answered or accepted.
+    mutating func revokeConsent() {
+        previous = nil
+        selectedPath = nil
+        nextConsentAt = nil
+        lastConsentAt = nil
+        forgetChecks()
+        transactions.removeAll()
+        due.removeAll()
+        responses.removeAll()
+    }
+
     mutating func addPair(local: ICECandidate, remote: ICECandidate) {
         let path = ICEPath(local: local.address, remote: remote.address)
         guard path.local.ip.family == path.remote.ip.family, path.local.ip.isLinkLocal == path.remote.ip.isLinkLocal,
-            path.local.ip.isLoopback == path.remote.ip.isLoopback, pairs.count < Self.maximumPairs,
-            !pairs.contains(where: { $0.path == path })
+            path.local.ip.isLoopback == path.remote.ip.isLoopback, !pairs.contains(where: { $0.path == path })
         else { return }
-        pairs.append(ICECandidatePair(path: path, localPriority: local.priority, remotePriority: remote.priority))
+        let pair = ICECandidatePair(path: path, localPriority: local.priority, remotePriority: remote.priority)
+        if makeRoomForPair(above: pair.priority(role: role)) { pairs.append(pair) }
+    }
+
+    /// Keeps the checklist within its limit: the worst pair that nothing is known of makes way for a better one
+    /// (RFC 8445 §6.1.2.5). Answers whether there is room.
+    mutating func makeRoomForPair(above priority: UInt64) -> Bool {
+        guard pairs.count >= Self.maximumPairs else { return true }
+        let role = role
+        let expendable = pairs.indices.filter { pairs[$0].state == .failed || pairs[$0].state == .waiting }
+        guard let worst = expendable.min(by: { pairs[$0].priority(role: role) < pairs[$1].priority(role: role) }),
+            pairs[worst].state == .failed || pairs[worst].priority(role: role) < priority
+        else { return false }
+        pairs.remove(at: worst)
+        return true
     }
 }

@@ -38,7 +38,7 @@ package enum ICEEvent: Hashable, Sendable {
 
 /// What became of a datagram that was handed to an agent.
 package enum ICEInput: Hashable, Sendable {
-    /// An authenticated message, or a request that was refused with an error response.
+    /// An authenticated message.
     case handled
     /// Not for this agent, damaged or forged: nothing changed.
     case ignored
@@ -46,12 +46,16 @@ package enum ICEInput: Hashable, Sendable {
 
 /// W3C `RTCIceCandidatePairStats` of the selected pair, and the agent's totals.
 package struct ICEStatistics: Hashable, Sendable {
+    /// Connectivity checks, without retransmissions and consent checks.
     package var requestsSent: UInt64 = 0
     package var requestsReceived: UInt64 = 0
     package var responsesSent: UInt64 = 0
     package var responsesReceived: UInt64 = 0
     package var consentRequestsSent: UInt64 = 0
     package var currentRoundTripTime: Duration?
+    /// Sum over `roundTripTimeMeasurements`.
+    package var totalRoundTripTime: Duration = .zero
+    package var roundTripTimeMeasurements: UInt64 = 0
     /// Messages that failed authentication or parsing.
     package var messagesDiscarded: UInt64 = 0
     package var selectedLocal: ICECandidate?

@@ -80,6 +80,12 @@ package struct STUNMessageBuilder: ~Copyable, ~Escapable {
         for (index, attribute) in unknownAttributes.enumerated() { store(attribute, at: offset + 2 * index) }
     }
 
+    /// An attribute of another protocol, such as SOFTWARE.
+    @_lifetime(self: copy self)
+    package mutating func add(attribute: UInt16, value: [UInt8]) throws(STUNError) {
+        try add(attribute, value.span.bytes)
+    }
+
     /// Adds MESSAGE-INTEGRITY under `key` (none: left out) and FINGERPRINT; gives the message's size.
     package consuming func finish(key: HMACSHA1Key?) throws(STUNError) -> Int {
         if let key {

@@ -1,0 +1,249 @@
+import EmisoraCapture
+import EmisoraCore
+import EmisoraPeerEngine
+import EmisoraVideo
+import Synchronization
+
+/// A stream that is published: a picture source, a sound source, and what is made of them.
+///
+/// ```swift
+/// let publisher = Publisher(name: "robot", videoCapture: try NoiseCapture(), audioCapture: ToneCapture())
+/// let session = try await Session.connect(to: "ws://127.0.0.1:8080/demo")
+/// try await session.publish(publisher)
+/// ```
+///
+/// Its properties may be changed at any time, from any thread, also while it is published. It is encoded once for all
+/// subscribers, and not at all while there are none. A publisher belongs to one session at a time.
+public final class Publisher: Sendable {
+    public struct Options: Sendable {
+        public var videoBitrate: DataRate
+        public var audioBitrate: DataRate
+        /// What the rate control reckons with; `nil`: the capturer's rate.
+        public var maximumFramesPerSecond: Double?
+
+        public init(
+            videoBitrate: DataRate = .kilobitsPerSecond(1_500), audioBitrate: DataRate = .kilobitsPerSecond(32),
+            maximumFramesPerSecond: Double? = nil
+        ) {
+            self.videoBitrate = videoBitrate
+            self.audioBitrate = audioBitrate
+            self.maximumFramesPerSecond = maximumFramesPerSecond
+        }
+    }
+
+    private struct State {
+        var videoCapture: (any VideoCapture)?
+        var videoBitrate: DataRate
+        var isVideoMuted = false
+        var isAudioMuted = false
+        var isPublished = false
+        var subscriberCount = 0
+        var onEvent: (@Sendable (PublisherEvent) -> Void)?
+        var onEncoded: (@Sendable () -> Void)?
+    }
+
+    /// What happens beside the calls; the session turns it into its own events.
+    enum PublisherEvent: Sendable {
+        case captureFailed(CaptureError)
+        case captureDidDrop(DropReason, count: Int)
+    }
+
+    /// The stream's name in the room.
+    public let name: String
+    public let options: Options
+    public let audioCapture: (any AudioCapture)?
+
+    let video: VideoPipeline?
+    let audio: AudioPipeline?
+    private let state: Mutex<State>
+    private let relay: Relay
+    private let control = CaptureControl()
+
+    /// - Parameter name: `[A-Za-z0-9_-]{1,64}`.
+    public init(
+        name: String = "main", videoCapture: (any VideoCapture)?, audioCapture: (any AudioCapture)? = nil,
+        options: Options = Options()
+    ) {
+        self.name = name
+        self.options = options
+        self.audioCapture = audioCapture
+        state = Mutex(State(videoCapture: videoCapture, videoBitrate: options.videoBitrate))
+        let relay = Relay()
+        self.relay = relay
+        if let videoCapture {
+            video = VideoPipeline(
+                settings: .init(
+                    targetBitrate: options.videoBitrate,
+                    maximumFramesPerSecond: Self.rate(options, videoCapture), contentHint: videoCapture.contentHint),
+                onDrop: { relay.publisher?.report(.captureDidDrop($0, count: $1)) },
+                didEncode: { relay.publisher?.encoded() })
+        } else {
+            video = nil
+        }
+        audio =
+            audioCapture == nil
+            ? nil : AudioPipeline(bitrate: options.audioBitrate) { relay.publisher?.encoded() }
+        relay.publisher = self
+    }
+
+    deinit {
+        control.finish()
+    }
+
+    /// Breaks the circle between the publisher and its pipelines' callbacks.
+    private final class Relay: Sendable {
+        private struct Weak: @unchecked Sendable {
+            // Invariant behind `@unchecked Sendable`: weak references may be read from any thread; the mutex guards it.
+            weak var publisher: Publisher?
+        }
+        private let weak = Mutex(Weak())
+
+        var publisher: Publisher? {
+            get { weak.withLock { $0.publisher } }
+            set { weak.withLock { $0.publisher = newValue } }
+        }
+    }
+
+    private static func rate(_ options: Options, _ capture: any VideoCapture) -> Double {
+        options.maximumFramesPerSecond ?? capture.format.frameRate?.framesPerSecond ?? 30
+    }
+
+    // MARK: What can change while publishing
+
+    /// The picture source. A new one takes over without renegotiation; the old one is stopped first.
+    public var videoCapture: (any VideoCapture)? {
+        get { state.withLock { $0.videoCapture } }
+        set {
+            let (old, isPublished) = state.withLock { state in
+                defer { state.videoCapture = newValue }
+                return (state.videoCapture, state.isPublished)
+            }
+            guard let video, isPublished else { return }
+            control.perform { [self] in
+                old?.stop()
+                // Only the newest of several changes in a row is started.
+                guard let newValue, videoCapture === newValue else { return }
+                start(newValue, into: video)
+            }
+        }
+    }
+
+    /// The bitrate that the encoder aims at.
+    public var videoBitrate: DataRate {
+        get { state.withLock { $0.videoBitrate } }
+        set {
+            state.withLock { $0.videoBitrate = newValue }
+            video?.update { $0.targetBitrate = newValue }
+        }
+    }
+
+    /// While muted no picture is sent; capturing goes on.
+    public var isVideoMuted: Bool {
+        get { state.withLock { $0.isVideoMuted } }
+        set {
+            state.withLock { $0.isVideoMuted = newValue }
+            updateMode()
+        }
+    }
+
+    /// While muted silence is sent.
+    public var isAudioMuted: Bool {
+        get { state.withLock { $0.isAudioMuted } }
+        set {
+            state.withLock { $0.isAudioMuted = newValue }
+            audio?.setMuted(newValue)
+        }
+    }
+
+    /// Where every captured picture went.
+    public var captureLedger: CaptureLedger { video?.consumer.ledger ?? CaptureLedger() }
+
+    // MARK: For the session
+
+    /// Starts threads and capturers. The first picture source is waited for, so that its failure is the caller's.
+    func begin(
+        onEvent: @escaping @Sendable (PublisherEvent) -> Void, onEncoded: @escaping @Sendable () -> Void
+    ) async throws(SessionError) {
+        let isFirst = state.withLock { state in
+            guard !state.isPublished else { return false }
+            state.isPublished = true
+            state.subscriberCount = 0
+            state.onEvent = onEvent
+            state.onEncoded = onEncoded
+            return true
+        }
+        guard isFirst else { throw .invalidState("The publisher \(name) is published already.") }
+        guard video?.start() ?? true, audio?.start() ?? true else {
+            await end()
+            throw .system("No thread could be started for the encoders.")
+        }
+        updateMode()
+        let failure = await withCheckedContinuation { (continuation: CheckedContinuation<CaptureError?, Never>) in
+            control.perform { [self] in continuation.resume(returning: startCapturers()) }
+        }
+        if let failure {
+            await end()
+            throw .captureFailed(failure.description)
+        }
+    }
+
+    private func startCapturers() -> CaptureError? {
+        do throws(CaptureError) {
+            if let video, let capture = videoCapture { try capture.start(into: video.consumer) }
+            if let audio, let audioCapture { try audioCapture.start(into: audio.consumer) }
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func start(_ capture: any VideoCapture, into video: VideoPipeline) {
+        do throws(CaptureError) {
+            video.update {
+                $0.maximumFramesPerSecond = Self.rate(options, capture)
+                $0.contentHint = capture.contentHint
+            }
+            try capture.start(into: video.consumer)
+        } catch {
+            report(.captureFailed(error))
+        }
+    }
+
+    /// Stops capturers and threads, and waits for them.
+    func end() async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            control.perform { [self] in
+                videoCapture?.stop()
+                audioCapture?.stop()
+                video?.stop()
+                audio?.stop()
+                continuation.resume()
+            }
+        }
+        state.withLock { state in
+            state.isPublished = false
+            state.onEvent = nil
+            state.onEncoded = nil
+        }
+    }
+
+    func setSubscriberCount(_ count: Int) {
+        state.withLock { $0.subscriberCount = count }
+        updateMode()
+    }
+
+    private func updateMode() {
+        let (count, isMuted, isPublished) = state.withLock { ($0.subscriberCount, $0.isVideoMuted, $0.isPublished) }
+        guard isPublished else { return }
+        video?.consumer.setMode(isMuted ? .paused : count == 0 ? .noSubscribers : .running)
+        audio?.consumer.setRunning(count > 0)
+    }
+
+    private func report(_ event: PublisherEvent) {
+        state.withLock { $0.onEvent }?(event)
+    }
+
+    private func encoded() {
+        state.withLock { $0.onEncoded }?()
+    }
+}

@@ -1,0 +1,124 @@
+import EmisoraCore
+import EmisoraEventLoop
+import EmisoraSignalingClient
+
+/// A room joined: publish streams into it, receive streams from it.
+///
+/// ```swift
+/// let session = try await Session.connect(to: "ws://127.0.0.1:8080/demo")
+/// try await session.publish(Publisher(videoCapture: try NoiseCapture()))
+/// for await event in session.events { print(event) }
+/// ```
+///
+/// The actor runs on the session's network thread. A lost signaling connection is restored by itself, while media that
+/// flows goes on.
+public actor Session {
+    public struct Options: Sendable {
+        public var addresses: NetworkAddresses
+        /// How long `connect` waits for the room's welcome.
+        public var connectTimeout: Duration
+
+        public init(addresses: NetworkAddresses = .automatic, connectTimeout: Duration = .seconds(10)) {
+            self.addresses = addresses
+            self.connectTimeout = connectTimeout
+        }
+    }
+
+    public nonisolated let events: SessionEvents
+    nonisolated let loop: EventLoop
+    private let core: SessionCore
+
+    public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    private init(channel: any SignalingChannel, options: Options) async throws(SessionError) {
+        events = SessionEvents()
+        do throws(SystemError) {
+            loop = try EventLoop()
+        } catch {
+            throw .system("The network thread cannot be started. \(error)")
+        }
+        core = SessionCore(loop: loop, channel: channel, events: events)
+        try await start(options)
+    }
+
+    private func start(_ options: Options) async throws(SessionError) {
+        try core.start(options)
+        try await core.wait { $0.awaitWelcome(timeout: options.connectTimeout, $1) }
+    }
+
+    deinit {
+        loop.stop()
+    }
+
+    /// Joins the room of a URL such as `ws://127.0.0.1:8080/demo`.
+    public static func connect(to url: String, options: Options = Options()) async throws(SessionError) -> Session {
+        let parsed: SignalingURL
+        do throws(SignalingURLError) {
+            parsed = try SignalingURL(url)
+        } catch {
+            throw .invalidURL(url)
+        }
+        return try await open(ServerChannel(url: parsed), options)
+    }
+
+    /// Two sessions in one process, joined without a server, over the loopback interface: for an application's own
+    /// tests. What the one publishes the other can subscribe to; all of ICE, DTLS and SRTP is real.
+    public static func loopback() async throws(SessionError) -> (Session, Session) {
+        let (first, second) = LoopbackChannel.pair()
+        let options = Options(addresses: .loopback)
+        return (try await open(first, options), try await open(second, options))
+    }
+
+    private static func open(
+        _ channel: any SignalingChannel, _ options: Options
+    ) async throws(SessionError) -> Session {
+        let session = try await Session(channel: channel, options: options)
+        return session
+    }
+
+    /// The names of the streams that are live in the room, ours included.
+    public var streams: [String] { core.roomStreams.map(\.stream) }
+
+    /// Starts the publisher's capturers and announces its stream; returns when the room knows it.
+    public func publish(_ publisher: Publisher) async throws(SessionError) {
+        try core.reserve(publisher)
+        do throws(SessionError) {
+            try await publisher.begin(
+                onEvent: { [weak core, loop] event in loop.execute { [weak core] in core?.handle(event, of: publisher) }
+                },
+                // A turn of the loop fetches what was encoded; the closure itself has nothing to do.
+                onEncoded: { [loop] in loop.execute {} })
+            try await core.wait { $0.announce(publisher, $1) }
+        } catch {
+            core.removePublication(publisher)
+            await publisher.end()
+            throw error
+        }
+    }
+
+    /// Takes the stream out of the room and stops its capturers.
+    public func unpublish(_ publisher: Publisher) async {
+        core.removePublication(publisher)
+        await publisher.end()
+    }
+
+    /// Receives a stream of the room; returns when its publisher has answered. `subscriptionConnected` follows.
+    public func subscribe(_ subscriber: Subscriber, to stream: String) async throws(SessionError) {
+        try await core.wait { $0.subscribe(subscriber, to: stream, $1) }
+    }
+
+    /// Ends receiving, and waits for the subscriber's threads.
+    public func unsubscribe(_ subscriber: Subscriber) {
+        core.removeReception(of: subscriber)
+    }
+
+    /// Leaves the room: says goodbye to all peers, stops all capturers. The session cannot be used again.
+    public func disconnect() async {
+        let publishers = core.publishers
+        core.shutdown(reason: "The session was closed.")
+        for publisher in publishers { await publisher.end() }
+    }
+
+    /// Figures of everything that goes on, named as in W3C webrtc-stats.
+    public func statistics() -> SessionStatistics { core.statistics }
+}

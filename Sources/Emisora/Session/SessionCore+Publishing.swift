@@ -1,0 +1,135 @@
+import EmisoraCore
+import EmisoraEventLoop
+import EmisoraPeerEngine
+import EmisoraSDP
+import EmisoraSignalingProtocol
+
+/// Streams of ours and those who receive them.
+extension SessionCore {
+    var publishers: [Publisher] { publications.values.map(\.publisher) }
+
+    func reserve(_ publisher: Publisher) throws(SessionError) {
+        guard let hub else { throw .invalidState("The session is closed.") }
+        guard SignalingProtocol.isValid(name: publisher.name) else {
+            throw .invalidState(
+                "\(publisher.name) is no stream name; use 1 to 64 of A-Z a-z 0-9 _ - that are not reserved.")
+        }
+        guard publications[publisher.name] == nil else {
+            throw .invalidState("This session already publishes a stream named \(publisher.name).")
+        }
+        let fanout = MediaFanout(video: publisher.video, audio: publisher.audio)
+        hub.add(fanout)
+        publications[publisher.name] = Publication(publisher: publisher, fanout: fanout)
+    }
+
+    func announce(_ publisher: Publisher, _ completion: @escaping Completion) {
+        guard publications[publisher.name]?.publisher === publisher else {
+            return completion(.failure(.invalidState("The session is closed.")))
+        }
+        publications[publisher.name]?.announced = completion
+        channel.send(.publish(stream: publisher.name))
+        schedule(after: .seconds(10)) { [weak self] in
+            self?.completeAnnouncement(
+                of: publisher.name,
+                .failure(.timedOut("The server did not confirm the stream \(publisher.name) within 10 s.")))
+        }
+    }
+
+    func completeAnnouncement(of name: String, _ result: Result<Void, SessionError>) {
+        guard let completion = publications[name]?.announced else { return }
+        publications[name]?.announced = nil
+        if case .success = result { publications[name]?.isAnnounced = true }
+        completion(result)
+    }
+
+    func removePublication(_ publisher: Publisher) {
+        guard let publication = publications[publisher.name], publication.publisher === publisher else { return }
+        publications[publisher.name] = nil
+        let now = MonotonicClock.now()
+        for (id, peer) in publication.peers {
+            channel.send(.bye(subscription: id, reason: .unpublished))
+            hub?.close(peer, now: now)
+        }
+        hub?.remove(publication.fanout)
+        if publication.isAnnounced { channel.send(.unpublish(stream: publisher.name)) }
+        publication.publisher.setSubscriberCount(0)
+    }
+
+    func handle(_ event: Publisher.PublisherEvent, of publisher: Publisher) {
+        switch event {
+        case .captureFailed(let error): emit(.captureFailed(stream: publisher.name, error))
+        case .captureDidDrop(let reason, let count):
+            emit(.captureDidDrop(stream: publisher.name, reason, count: count))
+        }
+    }
+
+    /// Somebody wants a stream of ours: the answer to its offer, or, where it makes none, our offer.
+    func handleSubscribe(_ id: String, stream: String, offer: String, now: Instant) {
+        guard let publication = publications[stream] else {
+            return channel.send(.bye(subscription: id, reason: .unpublished))
+        }
+        let publisher = publication.publisher
+        var media: [PeerConfiguration.Media] = []
+        if publisher.audio != nil { media.append(.init(.audio, sends: true, receives: false)) }
+        if publisher.video != nil { media.append(.init(.video, sends: true, receives: false)) }
+        guard let peer = hub?.makePeer(media: media, sockets: .shared, owner: self, now: now) else {
+            return channel.send(.bye(subscription: id, reason: .tooManySubscribers))
+        }
+        do throws(SDPError) {
+            if offer.isEmpty {
+                channel.send(.offer(subscription: id, sdp: try peer.engine.makeOffer()))
+            } else {
+                channel.send(.answer(subscription: id, sdp: try peer.engine.answer(offer: offer, now: now)))
+            }
+        } catch {
+            hub?.close(peer, now: now)
+            return channel.send(
+                .bye(subscription: id, reason: error == .noCommonCodec ? .noCommonCodec : .invalidOffer))
+        }
+        if let old = publications[stream]?.peers.updateValue(peer, forKey: id) { hub?.close(old, now: now) }
+        publication.fanout.add(peer, id: id)
+    }
+
+    func delivery(to peer: Peer) -> (stream: String, id: String)? {
+        for (name, publication) in publications {
+            if let id = publication.peers.first(where: { $0.value === peer })?.key { return (name, id) }
+        }
+        return nil
+    }
+
+    func handle(_ event: PeerEvent, ofDelivery id: String, stream: String, peer: Peer, now: Instant) {
+        switch event {
+        case .keyFrameNeeded: publications[stream]?.fanout.keyFrameNeeded(by: peer, now: now)
+        case .stateChanged(.connected, _):
+            publications[stream]?.connected.insert(id)
+            countSubscribers(of: stream)
+            emit(.subscriberConnected(stream: stream, count: publications[stream]?.connected.count ?? 0))
+        case .stateChanged(.failed, let reason):
+            channel.send(.bye(subscription: id, reason: .connectionFailed))
+            endDelivery(id, reason: reason, now: now)
+        case .stateChanged(.closed, let reason): endDelivery(id, reason: reason, now: now)
+        case .stateChanged, .remoteSourceEnded: break
+        }
+    }
+
+    func endDelivery(_ id: String, reason: String, now: Instant) {
+        for (name, publication) in publications {
+            guard let peer = publication.peers[id] else { continue }
+            publications[name]?.peers[id] = nil
+            if let ledger = publication.fanout.remove(peer) { publications[name]?.pastDelivery.add(ledger) }
+            publications[name]?.pastTotals.add(peer.engine.statistics)
+            hub?.close(peer, now: now)
+            if publications[name]?.connected.remove(id) != nil {
+                countSubscribers(of: name)
+                emit(
+                    .subscriberDisconnected(
+                        stream: name, count: publications[name]?.connected.count ?? 0, reason: reason))
+            }
+        }
+    }
+
+    private func countSubscribers(of stream: String) {
+        guard let publication = publications[stream] else { return }
+        publication.publisher.setSubscriberCount(publication.connected.count)
+    }
+}

@@ -1,0 +1,108 @@
+import EmisoraCore
+import EmisoraEventLoop
+import EmisoraPeerEngine
+import EmisoraSDP
+import EmisoraSignalingProtocol
+
+/// Streams that we receive.
+extension SessionCore {
+    /// Without its signaling a publisher that sends no picture for this long is taken for gone.
+    private static let silenceLimit: Duration = .seconds(2)
+
+    func subscribe(_ subscriber: Subscriber, to stream: String, _ completion: @escaping Completion) {
+        let now = MonotonicClock.now()
+        guard let hub else { return completion(.failure(.invalidState("The session is closed."))) }
+        let media: [PeerConfiguration.Media] = [
+            .init(.audio, sends: false, receives: true), .init(.video, sends: false, receives: true),
+        ]
+        guard let peer = hub.makePeer(media: media, sockets: .own, owner: self, now: now) else {
+            return completion(.failure(.system("The session has too many connections.")))
+        }
+        let id = SignalingProtocol.makeIdentifier(using: &random)
+        let reception = Reception(subscriber: subscriber, peer: peer, now: now)
+        do {
+            try subscriber.begin { [weak self, loop] in
+                loop.execute { [weak self] in self?.requestKeyFrame(ofSubscription: id) }
+            }
+            let offer = channel is LoopbackChannel ? "" : try peer.engine.makeOffer()
+            hub.add(reception)
+            subscriptions[id] = Subscription(stream: stream, reception: reception, answered: completion)
+            channel.send(.subscribe(subscription: id, stream: stream, sdp: offer))
+        } catch {
+            hub.close(peer, now: now)
+            return completion(.failure(error as? SessionError ?? .system("\(error)")))
+        }
+        schedule(after: .seconds(10)) { [weak self] in
+            self?.failUnanswered(id)
+        }
+    }
+
+    private func failUnanswered(_ id: String) {
+        guard let subscription = subscriptions[id], subscription.answered != nil else { return }
+        channel.send(.bye(subscription: id, reason: .timedOut))
+        endSubscription(
+            id, reason: "timedOut",
+            error: .timedOut("The publisher of \(subscription.stream) did not answer within 10 s."))
+    }
+
+    private func requestKeyFrame(ofSubscription id: String) {
+        subscriptions[id]?.reception.peer.engine.requestKeyFrame(now: MonotonicClock.now())
+    }
+
+    func completeSubscribe(_ id: String, _ result: Result<Void, SessionError>) {
+        guard let completion = subscriptions[id]?.answered else { return }
+        subscriptions[id]?.answered = nil
+        completion(result)
+    }
+
+    func removeReception(of subscriber: Subscriber) {
+        guard let id = subscriptions.first(where: { $0.value.reception.subscriber === subscriber })?.key,
+            let subscription = subscriptions.removeValue(forKey: id)
+        else { return }
+        channel.send(.bye(subscription: id, reason: .bye))
+        finish(subscription)
+    }
+
+    func finish(_ subscription: Subscription) {
+        subscription.answered?(.failure(.invalidState("The subscription was ended.")))
+        hub?.remove(subscription.reception)
+        hub?.close(subscription.reception.peer, now: MonotonicClock.now())
+        subscription.reception.subscriber.end()
+    }
+
+    /// The subscription is over through no wish of ours.
+    func endSubscription(_ id: String, reason: String, error: SessionError) {
+        guard subscriptions[id] != nil else { return }
+        completeSubscribe(id, .failure(error))
+        guard let subscription = subscriptions.removeValue(forKey: id) else { return }
+        finish(subscription)
+        emit(.subscriptionEnded(stream: subscription.stream, reason: reason))
+    }
+
+    func handle(_ event: PeerEvent, ofSubscription id: String) {
+        guard let subscription = subscriptions[id] else { return }
+        switch event {
+        case .stateChanged(.connected, _): emit(.subscriptionConnected(stream: subscription.stream))
+        case .stateChanged(.failed, let reason), .stateChanged(.closed, let reason):
+            channel.send(.bye(subscription: id, reason: .connectionFailed))
+            endSubscription(id, reason: reason, error: .system(reason))
+        case .remoteSourceEnded:
+            endSubscription(
+                id, reason: "The publisher ended the stream.", error: .system("The publisher ended the stream."))
+        case .stateChanged, .keyFrameNeeded: break
+        }
+    }
+
+    func watchForSilence(_ id: String) {
+        schedule(after: .milliseconds(250)) { [weak self] in
+            guard let self, let subscription = subscriptions[id], subscription.isSignalingLost else { return }
+            let silence = MonotonicClock.now() - subscription.reception.lastPictureAt
+            if silence >= Self.silenceLimit {
+                endSubscription(
+                    id, reason: "The publisher is gone.", error: .system("The publisher is gone."))
+            } else {
+                watchForSilence(id)
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+import EmisoraCapture
+import EmisoraCore
+import EmisoraCrypto
+import EmisoraEventLoop
+import EmisoraPeerEngine
+import EmisoraSignalingClient
+import EmisoraSignalingProtocol
+
+/// The state of a session: what was published and subscribed, and what the room said. Its parts stand in extensions.
+final class SessionCore: @unchecked Sendable {
+    // Invariant behind `@unchecked Sendable`: everything is touched on the loop's thread only; references cross threads
+    // inside closures for that thread.
+    typealias Completion = (Result<Void, SessionError>) -> Void
+
+    /// A stream of ours, with those who receive it.
+    struct Publication {
+        let publisher: Publisher
+        let fanout: MediaFanout
+        var peers: [String: Peer] = [:]
+        var connected: Set<String> = []
+        /// Delivery to those who have left.
+        var pastDelivery = DeliveryLedger()
+        var pastTotals = OutboundTotals()
+        var announced: Completion?
+        var isAnnounced = false
+    }
+
+    /// A stream that we receive.
+    struct Subscription {
+        let stream: String
+        let reception: Reception
+        var answered: Completion?
+        /// The publisher's signaling is gone; unless pictures go on, so is the publisher.
+        var isSignalingLost = false
+    }
+
+    /// Something to do at an instant unless its condition has passed.
+    private struct Timer {
+        let at: Instant
+        let action: () -> Void
+    }
+
+    let loop: EventLoop
+    let channel: any SignalingChannel
+    let events: SessionEvents
+    var hub: PeerHub?
+    var random = SecureRandom()
+    var publications: [String: Publication] = [:]
+    var subscriptions: [String: Subscription] = [:]
+    var roomStreams: [StreamDescription] = []
+    private var welcomed: Completion?
+    private var isWelcome = false
+    private var wasWelcome = false
+    private var isShutDown = false
+    private var timers: [Timer] = []
+
+    init(loop: EventLoop, channel: any SignalingChannel, events: SessionEvents) {
+        self.loop = loop
+        self.channel = channel
+        self.events = events
+    }
+
+    func start(_ options: Session.Options) throws(SessionError) {
+        let hub = try PeerHub(loop: loop, addresses: options.addresses)
+        hub.add(self)
+        self.hub = hub
+        channel.open { [weak self, loop] event in
+            loop.execute { [weak self] in self?.handle(event) }
+        }
+    }
+
+    /// Bridges an operation with a completion to the caller's `await`.
+    func wait(
+        isolation: isolated (any Actor)? = #isolation, _ operation: (SessionCore, @escaping Completion) -> Void
+    ) async throws(SessionError) {
+        let result: Result<Void, SessionError> = await withCheckedContinuation { continuation in
+            operation(self) { continuation.resume(returning: $0) }
+        }
+        try result.get()
+    }
+
+    func awaitWelcome(timeout: Duration, _ completion: @escaping Completion) {
+        if isWelcome { return completion(.success(())) }
+        welcomed = completion
+        schedule(after: timeout) { [weak self] in
+            self?.failWelcome(.connectFailed("The signaling server did not answer within \(timeout.inSeconds) s."))
+        }
+    }
+
+    private func failWelcome(_ error: SessionError) {
+        guard let completion = welcomed.take() else { return }
+        shutdown(reason: error.description)
+        completion(.failure(error))
+    }
+
+    func emit(_ event: SessionEvent) {
+        events.continuation.yield(event)
+    }
+
+    /// Ends everything at once. Capturers are stopped by the caller, who can wait for them.
+    func shutdown(reason: String) {
+        guard !isShutDown else { return }
+        isShutDown = true
+        for (_, subscription) in subscriptions { finish(subscription) }
+        subscriptions.removeAll()
+        for (name, publication) in publications {
+            channel.send(.unpublish(stream: name))
+            publication.announced?(.failure(.invalidState("The session was closed.")))
+        }
+        publications.removeAll()
+        if isWelcome { channel.send(.leave) }
+        channel.close()
+        hub?.shutdown(now: MonotonicClock.now())
+        hub = nil
+        timers.removeAll()
+        emit(.disconnected(reason: reason))
+        events.continuation.finish()
+    }
+
+    // MARK: Signaling
+
+    private func handle(_ event: SignalingClientEvent) {
+        guard !isShutDown else { return }
+        switch event {
+        case .connected: break
+        case .message(let message): handle(message, now: MonotonicClock.now())
+        case .disconnected(let reason):
+            if isWelcome {
+                isWelcome = false
+                emit(.signalingLost(reason: reason.description))
+            }
+            // The first connection is not tried for ever: its failure is told at once.
+            if !wasWelcome { failWelcome(.connectFailed(reason.description)) }
+        }
+    }
+
+    private func handle(_ message: SignalingMessage, now: Instant) {
+        switch message {
+        case .welcome(_, _, _, let streams): handleWelcome(streams)
+        case .streamPublished(let stream):
+            roomStreams.removeAll { $0.stream == stream.stream }
+            roomStreams.append(stream)
+            completeAnnouncement(of: stream.stream, .success(()))
+            emit(.streamPublished(name: stream.stream))
+        case .streamUnpublished(let stream):
+            roomStreams.removeAll { $0.stream == stream.stream }
+            emit(.streamUnpublished(name: stream.stream))
+        case .subscribe(let subscription, let stream, let sdp):
+            handleSubscribe(subscription, stream: stream, offer: sdp, now: now)
+        case .offer(let subscription, let sdp): handleOffer(subscription, sdp, now: now)
+        case .answer(let subscription, let sdp): handleAnswer(subscription, sdp, now: now)
+        case .candidate(let subscription, let candidate):
+            peer(of: subscription)?.engine.addRemoteCandidate(candidate.candidate, now: now)
+        case .subscriptionEnded(let subscription, let reason), .bye(let subscription, let reason):
+            handleEnd(subscription, reason: reason, now: now)
+        case .error(let error): handle(error)
+        case .join, .publish, .unpublish, .leave, .participantJoined, .participantLeft: break
+        }
+    }
+
+    private func handleWelcome(_ streams: [StreamDescription]) {
+        roomStreams = streams
+        isWelcome = true
+        if wasWelcome {
+            emit(.signalingRestored)
+            // A server that came back knows nothing of us.
+            for name in publications.keys.sorted() { channel.send(.publish(stream: name)) }
+        }
+        wasWelcome = true
+        for stream in streams { emit(.streamPublished(name: stream.stream)) }
+        if let completion = welcomed.take() { completion(.success(())) }
+    }
+
+    private func handle(_ error: SignalingError) {
+        let refusal = SessionError.refused(code: error.code.rawValue, message: error.message)
+        if let id = error.subscription, subscriptions[id] != nil {
+            endSubscription(id, reason: error.message, error: refusal)
+        } else if error.inReplyTo == "publish" || error.code == .streamTaken {
+            for name in publications.keys where publications[name]?.isAnnounced == false {
+                completeAnnouncement(of: name, .failure(refusal))
+            }
+        } else if error.inReplyTo == "join" {
+            failWelcome(refusal)
+        }
+    }
+
+    private func peer(of subscription: String) -> Peer? {
+        subscriptions[subscription]?.reception.peer
+            ?? publications.values.lazy.compactMap { $0.peers[subscription] }.first
+    }
+
+    private func handleOffer(_ subscription: String, _ sdp: String, now: Instant) {
+        guard let peer = peer(of: subscription) else { return }
+        do {
+            channel.send(.answer(subscription: subscription, sdp: try peer.engine.answer(offer: sdp, now: now)))
+            completeSubscribe(subscription, .success(()))
+        } catch {
+            channel.send(.bye(subscription: subscription, reason: .invalidOffer))
+            endSubscription(subscription, reason: "\(error)", error: .system("\(error)"))
+        }
+    }
+
+    private func handleAnswer(_ subscription: String, _ sdp: String, now: Instant) {
+        guard let peer = peer(of: subscription) else { return }
+        do {
+            try peer.engine.setRemoteAnswer(sdp, now: now)
+            completeSubscribe(subscription, .success(()))
+        } catch {
+            channel.send(.bye(subscription: subscription, reason: .invalidOffer))
+            endSubscription(subscription, reason: "\(error)", error: .system("\(error)"))
+        }
+    }
+
+    private func handleEnd(_ subscription: String, reason: SubscriptionEndReason, now: Instant) {
+        if subscriptions[subscription] != nil {
+            if reason == .signalingLost {
+                subscriptions[subscription]?.isSignalingLost = true
+                watchForSilence(subscription)
+            } else {
+                endSubscription(
+                    subscription, reason: reason.rawValue,
+                    error: .refused(code: reason.rawValue, message: "The publisher ended the subscription."))
+            }
+            // Media of a receiver whose signaling is lost goes on, until consent ends or it says goodbye.
+        } else if reason != .signalingLost {
+            endDelivery(subscription, reason: reason.rawValue, now: now)
+        }
+    }
+}
+
+extension SessionCore: PeerOwner {
+    func peer(_ peer: Peer, didEmit event: PeerEvent, now: Instant) {
+        if let id = subscriptions.first(where: { $0.value.reception.peer === peer })?.key {
+            handle(event, ofSubscription: id)
+        } else if let (name, id) = delivery(to: peer) {
+            handle(event, ofDelivery: id, stream: name, peer: peer, now: now)
+        }
+    }
+
+    func peerDidAdvance(_ peer: Peer, now: Instant) {
+        subscriptions.values.first { $0.reception.peer === peer }?.reception.advance(now: now)
+    }
+}
+
+extension SessionCore: TurnParticipant {
+    func schedule(after duration: Duration, _ action: @escaping () -> Void) {
+        timers.append(Timer(at: MonotonicClock.now() + duration, action: action))
+    }
+
+    func turn(now: Instant) {
+        let due = timers.filter { $0.at <= now }
+        guard !due.isEmpty else { return }
+        timers.removeAll { $0.at <= now }
+        for timer in due { timer.action() }
+    }
+
+    var nextDeadline: Instant? { timers.lazy.map(\.at).min() }
+}

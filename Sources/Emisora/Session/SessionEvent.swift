@@ -1,0 +1,40 @@
+import EmisoraCapture
+import Synchronization
+
+/// What happens in a session without being asked for.
+public enum SessionEvent: Sendable {
+    /// The signaling connection was lost; media goes on, the session comes back by itself.
+    case signalingLost(reason: String)
+    case signalingRestored
+    /// Somebody publishes a stream in the room (also one of ours).
+    case streamPublished(name: String)
+    case streamUnpublished(name: String)
+    /// Somebody began to receive one of our streams: the number of its receivers.
+    case subscriberConnected(stream: String, count: Int)
+    case subscriberDisconnected(stream: String, count: Int, reason: String)
+    /// A stream that we receive came through.
+    case subscriptionConnected(stream: String)
+    /// A stream that we received is over.
+    case subscriptionEnded(stream: String, reason: String)
+    /// A picture source failed while it was published.
+    case captureFailed(stream: String, CaptureError)
+    /// A picture source reported pictures that it could not deliver.
+    case captureDidDrop(stream: String, DropReason, count: Int)
+    /// The session is over; the last event.
+    case disconnected(reason: String)
+}
+
+/// The events of a session: a bounded sequence, of which a slow reader misses the oldest.
+public struct SessionEvents: AsyncSequence, Sendable {
+    public typealias Element = SessionEvent
+    static let capacity = 256
+
+    let stream: AsyncStream<SessionEvent>
+    let continuation: AsyncStream<SessionEvent>.Continuation
+
+    init() {
+        (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(Self.capacity))
+    }
+
+    public func makeAsyncIterator() -> AsyncStream<SessionEvent>.Iterator { stream.makeAsyncIterator() }
+}

@@ -1,0 +1,35 @@
+import EmisoraSignalingClient
+import EmisoraSignalingProtocol
+import Synchronization
+
+/// How a session talks to its room: through a server, or straight to another session of the same process.
+protocol SignalingChannel: AnyObject, Sendable {
+    /// Begins; `onEvent` is called on a thread of the channel's own and must not block.
+    func open(onEvent: @escaping @Sendable (SignalingClientEvent) -> Void)
+    func send(_ message: SignalingMessage)
+    func close()
+}
+
+/// Through a signaling server, with reconnect.
+final class ServerChannel: SignalingChannel {
+    private let url: SignalingURL
+    private let client = Mutex<SignalingClient?>(nil)
+
+    init(url: SignalingURL) {
+        self.url = url
+    }
+
+    func open(onEvent: @escaping @Sendable (SignalingClientEvent) -> Void) {
+        let client = SignalingClient(url: url, onEvent: onEvent)
+        self.client.withLock { $0 = client }
+        client.connect()
+    }
+
+    func send(_ message: SignalingMessage) {
+        client.withLock { $0 }?.send(message)
+    }
+
+    func close() {
+        client.withLock { $0.take() }?.close()
+    }
+}

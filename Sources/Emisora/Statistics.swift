@@ -1,0 +1,139 @@
+import EmisoraCapture
+import EmisoraCore
+import EmisoraPeerEngine
+
+/// Figures of a session. Names are those of W3C webrtc-stats where it has one.
+public struct SessionStatistics: Sendable {
+    public var publishers: [PublisherStatistics] = []
+    public var subscribers: [SubscriberStatistics] = []
+}
+
+/// Figures of a stream that is published, over all its receivers.
+public struct PublisherStatistics: Sendable {
+    public var stream: String
+    public var capture: CaptureLedger
+    public var framesEncoded: UInt64
+    public var keyFramesEncoded: UInt64
+    public var firstFrameEncodedAt: Instant?
+    public var bytesEncoded: UInt64
+    /// Time spent in the video encoder.
+    public var totalEncodeTime: Duration
+    public var frameWidth: Int
+    public var frameHeight: Int
+    public var audioFramesEncoded: UInt64
+    /// Root mean square of the last 20 ms of sound, 0…1.
+    public var audioLevel: Double
+    /// Receivers whose connection is up.
+    public var subscriberCount: Int
+    /// Summed over all receivers, those that have left included.
+    public var framesSent: UInt64
+    public var packetsSent: UInt64
+    public var bytesSent: UInt64
+    public var retransmittedPacketsSent: UInt64
+    public var nackCount: UInt64
+    public var pliCount: UInt64
+    public var firCount: UInt64
+    /// The worst of the present receivers, in seconds; `nil` before the first report.
+    public var roundTripTime: Double?
+    public var delivery: [DeliveryLedger]
+    /// What the encoders said last when something failed.
+    public var lastError: String?
+}
+
+/// Figures of a stream that is received.
+public struct SubscriberStatistics: Sendable {
+    public var stream: String
+    public var framesReceived: UInt64
+    public var framesDecoded: UInt64
+    public var keyFramesDecoded: UInt64
+    public var framesDropped: UInt64
+    public var frameWidth: Int
+    public var frameHeight: Int
+    public var packetsReceived: UInt64
+    public var bytesReceived: UInt64
+    public var packetsLost: Int64
+    public var jitter: Double
+    public var nackCount: UInt64
+    public var pliCount: UInt64
+    public var audioLevel: Double
+    public var totalSamplesReceived: UInt64
+    public var concealedSamples: UInt64
+    public var currentRoundTripTime: Double?
+    public var dtlsCipher: String
+    public var srtpCipher: String
+    public var timeToFirstFrame: Duration?
+}
+
+extension SessionCore {
+    var statistics: SessionStatistics {
+        SessionStatistics(
+            publishers: publications.keys.sorted().compactMap { publications[$0].map(publisherStatistics) },
+            subscribers: subscriptions.values.map(subscriberStatistics))
+    }
+
+    private func publisherStatistics(_ publication: Publication) -> PublisherStatistics {
+        let publisher = publication.publisher
+        let video = publisher.video?.statistics ?? .init()
+        let audio = publisher.audio?.statistics ?? .init()
+        let peers = publication.fanout.engines.map(\.statistics)
+        var totals = publication.pastTotals
+        for peer in peers { totals.add(peer) }
+        return PublisherStatistics(
+            stream: publisher.name, capture: publisher.captureLedger, framesEncoded: video.framesEncoded,
+            keyFramesEncoded: video.keyFramesEncoded, firstFrameEncodedAt: video.firstFrameEncodedAt,
+            bytesEncoded: video.bytesEncoded,
+            totalEncodeTime: video.totalEncodeTime, frameWidth: video.frameWidth, frameHeight: video.frameHeight,
+            audioFramesEncoded: audio.framesEncoded, audioLevel: audio.audioLevel,
+            subscriberCount: publication.connected.count, framesSent: totals.framesSent,
+            packetsSent: totals.packetsSent, bytesSent: totals.bytesSent,
+            retransmittedPacketsSent: totals.retransmittedPacketsSent, nackCount: totals.nackCount,
+            pliCount: totals.pliCount, firCount: totals.firCount,
+            roundTripTime: peers.compactMap { $0.remoteInboundVideo?.roundTripTime }.max(),
+            delivery: Array(publication.fanout.ledgers.values) + [publication.pastDelivery],
+            lastError: video.lastError ?? audio.lastError)
+    }
+
+    private func subscriberStatistics(_ subscription: Subscription) -> SubscriberStatistics {
+        let subscriber = subscription.reception.subscriber
+        let video = subscriber.video.statistics
+        let audio = subscriber.audio.statistics
+        let peer = subscription.reception.peer.engine.statistics
+        return SubscriberStatistics(
+            stream: subscription.stream, framesReceived: peer.inboundVideo?.framesReceived ?? 0,
+            framesDecoded: video.framesDecoded, keyFramesDecoded: video.keyFramesDecoded,
+            framesDropped: video.framesDropped + (peer.inboundVideo?.framesDropped ?? 0),
+            frameWidth: video.frameWidth, frameHeight: video.frameHeight,
+            packetsReceived: (peer.inboundVideo?.packetsReceived ?? 0) + (peer.inboundAudio?.packetsReceived ?? 0),
+            bytesReceived: (peer.inboundVideo?.bytesReceived ?? 0) + (peer.inboundAudio?.bytesReceived ?? 0),
+            packetsLost: peer.inboundVideo?.packetsLost ?? 0, jitter: peer.inboundVideo?.jitter ?? 0,
+            nackCount: peer.inboundVideo?.nackCount ?? 0, pliCount: peer.inboundVideo?.pliCount ?? 0,
+            audioLevel: audio.audioLevel, totalSamplesReceived: audio.totalSamplesReceived,
+            concealedSamples: audio.concealedSamples,
+            currentRoundTripTime: peer.ice.currentRoundTripTime?.inSeconds, dtlsCipher: peer.security.dtlsCipher,
+            srtpCipher: peer.security.srtpCipher, timeToFirstFrame: subscriber.timeToFirstFrame)
+    }
+}
+
+/// What was sent to peers that may be gone.
+struct OutboundTotals {
+    private(set) var framesSent: UInt64 = 0
+    private(set) var packetsSent: UInt64 = 0
+    private(set) var bytesSent: UInt64 = 0
+    private(set) var retransmittedPacketsSent: UInt64 = 0
+    private(set) var nackCount: UInt64 = 0
+    private(set) var pliCount: UInt64 = 0
+    private(set) var firCount: UInt64 = 0
+
+    mutating func add(_ peer: PeerStatistics) {
+        framesSent += peer.outboundVideo?.framesSent ?? 0
+        for stream in [peer.outboundVideo, peer.outboundAudio] {
+            guard let stream else { continue }
+            packetsSent += stream.packetsSent
+            bytesSent += stream.bytesSent
+            retransmittedPacketsSent += stream.retransmittedPacketsSent
+            nackCount += stream.nackCount
+            pliCount += stream.pliCount
+            firCount += stream.firCount
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import EmisoraAudio
+import EmisoraCapture
+import EmisoraCodecs
+import EmisoraCore
+import EmisoraRTP
+import Synchronization
+
+/// The sound thread of a subscriber: what the jitter buffer gives every 20 ms, decoded or made up, to the application's
+/// sink.
+final class AudioReceivePipeline: Sendable {
+    private static let queueCapacity = 50
+
+    struct Counters {
+        var totalSamplesReceived: UInt64 = 0
+        var concealedSamples: UInt64 = 0
+        var audioLevel: Double = 0
+    }
+
+    private struct Input: Sendable {
+        let output: AudioJitterBuffer.Output
+        let timestamp: Instant
+    }
+
+    private let thread: MediaThread
+    private let queue = EncodedQueue<Input>(capacity: queueCapacity)
+    private let counters = Mutex(Counters())
+    private let sink: (any AudioFrameSink)?
+
+    init(sink: (any AudioFrameSink)?) {
+        thread = MediaThread()
+        self.sink = sink
+    }
+
+    func start() -> Bool {
+        thread.start { [self] in run($0) }
+    }
+
+    func stop() {
+        thread.stop()
+    }
+
+    /// Hands over what to play next from the network thread; never blocks.
+    func push(_ output: AudioJitterBuffer.Output, timestamp: Instant) {
+        _ = queue.push(Input(output: output, timestamp: timestamp))
+        thread.wake()
+    }
+
+    var statistics: Counters { counters.withLock { $0 } }
+
+    private func run(_ thread: MediaThread) {
+        guard let decoder = try? OpusDecoder() else { return }
+        while thread.waitForWork() {
+            for input in queue.takeAll() {
+                guard let samples = try? decode(input.output, with: decoder),
+                    let frame = AudioFrame(format: .mono48k, samples: samples, timestamp: input.timestamp)
+                else { continue }
+                counters.withLock { counters in
+                    counters.totalSamplesReceived += UInt64(samples.count)
+                    if case .lost = input.output { counters.concealedSamples += UInt64(samples.count) }
+                    counters.audioLevel = frame.level
+                }
+                sink?.receive(frame)
+            }
+        }
+    }
+
+    private func decode(_ output: AudioJitterBuffer.Output, with decoder: OpusDecoder) throws(CodecError) -> [Int16]? {
+        switch output {
+        case .packet(let bytes, rtpTimestamp: _): try decoder.decode(bytes)
+        case .lost(nextPacketForFEC: let next?): try decoder.decodeLost(next: next)
+        case .lost(nextPacketForFEC: nil): try decoder.decodeLost()
+        case .empty: nil
+        }
+    }
+}

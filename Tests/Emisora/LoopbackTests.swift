@@ -1,0 +1,156 @@
+import Emisora
+import Synchronization
+import Testing
+
+/// Collects what a subscriber gets, and lets a test wait for it.
+final class Collector: VideoFrameSink, AudioFrameSink {
+    struct State {
+        var marks: [PatternMark] = []
+        var latencies: [Duration] = []
+        var frames = 0
+        var audioFrames = 0
+        var peakLevel = 0.0
+    }
+
+    private let state = Mutex(State())
+
+    func receive(_ frame: VideoFrame) {
+        let mark = PatternReader.read(frame)
+        let now = MonotonicTime.now()
+        state.withLock { state in
+            state.frames += 1
+            if let mark {
+                state.marks.append(mark)
+                state.latencies.append(now - mark.captureTime)
+            }
+        }
+    }
+
+    func receive(_ frame: AudioFrame) {
+        state.withLock { state in
+            state.audioFrames += 1
+            state.peakLevel = max(state.peakLevel, frame.level)
+        }
+    }
+
+    var snapshot: State { state.withLock { $0 } }
+}
+
+/// Waits until a condition holds, looking every few milliseconds; fails the test after the limit.
+func eventually(
+    _ comment: Comment, within limit: Duration = .seconds(20), sourceLocation: SourceLocation = #_sourceLocation,
+    _ condition: () async -> Bool
+) async throws {
+    let clock = ContinuousClock()
+    let deadline = clock.now + limit
+    while await !condition() {
+        guard clock.now < deadline else {
+            Issue.record(comment, sourceLocation: sourceLocation)
+            return
+        }
+        try await clock.sleep(for: .milliseconds(5))
+    }
+}
+
+@Suite(.serialized) struct LoopbackTests {
+    @Test func whatIsPublishedArrivesInOrderWithSoundAndTheLedgerBalances() async throws {
+        let (publishing, receiving) = try await Session.loopback()
+        let publisher = Publisher(
+            name: "pattern", videoCapture: try PatternCapture(width: 320, height: 240), audioCapture: ToneCapture())
+        try await publishing.publish(publisher)
+        let collector = Collector()
+        let subscriber = Subscriber(videoSink: collector, audioSink: collector)
+        try await receiving.subscribe(subscriber, to: "pattern")
+        try await eventually("60 pictures arrive") { collector.snapshot.marks.count >= 60 }
+        try await eventually("sound arrives") { collector.snapshot.peakLevel > 0.01 }
+
+        let statistics = await publishing.statistics()
+        #expect(statistics.publishers.first?.subscriberCount == 1)
+        let received = await receiving.statistics()
+        #expect(received.subscribers.first?.srtpCipher == "SRTP_AEAD_AES_128_GCM")
+
+        await publishing.disconnect()
+        await receiving.disconnect()
+        let state = collector.snapshot
+        let numbers = state.marks.map(\.frameNumber)
+        let isRising = zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 }
+        #expect(isRising)
+        #expect(state.marks.count == state.frames)
+        let ledger = publisher.captureLedger
+        #expect(ledger.framesPending == 0)
+        #expect(ledger.isBalanced)
+        #expect(ledger.framesEncoded >= 60)
+    }
+
+    @Test func nothingIsEncodedWhileNobodyReceives() async throws {
+        let (publishing, receiving) = try await Session.loopback()
+        let publisher = Publisher(videoCapture: try NoiseCapture(width: 160, height: 120))
+        try await publishing.publish(publisher)
+        try await eventually("ten pictures are captured") { publisher.captureLedger.framesCaptured >= 10 }
+        #expect(publisher.captureLedger.framesEncoded == 0)
+        #expect(publisher.captureLedger.framesDropped[.noSubscribers] ?? 0 >= 10)
+
+        let collector = Collector()
+        let subscriber = Subscriber(videoSink: collector)
+        try await receiving.subscribe(subscriber, to: "main")
+        try await eventually("a picture arrives") { collector.snapshot.frames >= 1 }
+        await receiving.unsubscribe(subscriber)
+        try await eventually("the encoder rests") { await publishing.statistics().publishers[0].subscriberCount == 0 }
+        await publishing.disconnect()
+        await receiving.disconnect()
+    }
+
+    @Test func capturerBitrateAndMuteChangeWhilePublishing() async throws {
+        let (publishing, receiving) = try await Session.loopback()
+        let first = try NoiseCapture(width: 160, height: 120)
+        let publisher = Publisher(videoCapture: first)
+        try await publishing.publish(publisher)
+        let collector = Collector()
+        try await receiving.subscribe(Subscriber(videoSink: collector), to: "main")
+        try await eventually("noise arrives") { collector.snapshot.frames >= 3 }
+
+        publisher.videoCapture = try PatternCapture(width: 320, height: 240)
+        try await eventually("the pattern takes over") { collector.snapshot.marks.count >= 3 }
+        #expect(!first.isCapturing)
+
+        publisher.videoBitrate = .kilobitsPerSecond(300)
+        publisher.isVideoMuted = true
+        try await eventually("pictures are dropped as paused") {
+            publisher.captureLedger.framesDropped[.paused] ?? 0 >= 5
+        }
+        publisher.isVideoMuted = false
+        let before = collector.snapshot.frames
+        try await eventually("pictures come again") { collector.snapshot.frames > before + 3 }
+        await publishing.disconnect()
+        await receiving.disconnect()
+        #expect(publisher.captureLedger.isBalanced)
+    }
+
+    @Test func threeReceiversCostOneEncoder() async throws {
+        let (publishing, receiving) = try await Session.loopback()
+        let publisher = Publisher(videoCapture: try PatternCapture(width: 320, height: 240))
+        try await publishing.publish(publisher)
+        let collectors = (0..<3).map { _ in Collector() }
+        for collector in collectors {
+            try await receiving.subscribe(Subscriber(videoSink: collector), to: "main")
+        }
+        try await eventually("all three see pictures") { collectors.allSatisfy { $0.snapshot.marks.count >= 20 } }
+        let statistics = try #require(await publishing.statistics().publishers.first)
+        #expect(statistics.subscriberCount == 3)
+        #expect(statistics.framesEncoded <= statistics.capture.framesCaptured)
+        #expect(statistics.keyFramesEncoded <= 2)
+        let isBalanced = statistics.delivery.allSatisfy(\.isBalanced)
+        #expect(isBalanced)
+        await publishing.disconnect()
+        await receiving.disconnect()
+    }
+
+    @Test func aStreamThatIsNotThereIsRefused() async throws {
+        let (publishing, receiving) = try await Session.loopback()
+        await #expect(throws: SessionError.self) {
+            try await receiving.subscribe(Subscriber(), to: "nothing")
+        }
+        await publishing.disconnect()
+        await receiving.disconnect()
+    }
+}
