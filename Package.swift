@@ -72,7 +72,7 @@ let package = Package(
             name: "EmisoraCapture", dependencies: ["EmisoraAudio", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Media/Capture"),
         .target(
-            name: "EmisoraProcessing", dependencies: ["CEmisoraYUV", "EmisoraCore", "EmisoraVideo"],
+            name: "EmisoraProcessing", dependencies: ["CEmisoraYUV", "EmisoraAudio", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Media/Processing"),
         .target(
             name: "EmisoraCodecs",
@@ -128,7 +128,9 @@ let package = Package(
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),
         .testTarget(
             name: "EmisoraSignalingTests",
-            dependencies: ["EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer"],
+            dependencies: [
+                "EmisoraCore", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer",
+            ],
             path: "Tests/Signaling"),
         .testTarget(
             name: "EmisoraCryptoTests",
@@ -148,6 +150,8 @@ let package = Package(
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraProcessing", "EmisoraVideo",
             ],
             path: "Tests/Codecs"),
+        .executableTarget(
+            name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
         .testTarget(
             name: "EmisoraEventLoopTests", dependencies: ["EmisoraCore", "EmisoraEventLoop"], path: "Tests/EventLoop"),
     ],

@@ -14,6 +14,7 @@ public struct PublisherStatistics: Sendable {
     public var capture: CaptureLedger
     public var framesEncoded: UInt64
     public var keyFramesEncoded: UInt64
+    public var firstFrameEncodedAt: Instant?
     public var bytesEncoded: UInt64
     /// Time spent in the video encoder.
     public var totalEncodeTime: Duration
@@ -24,7 +25,7 @@ public struct PublisherStatistics: Sendable {
     public var audioLevel: Double
     /// Receivers whose connection is up.
     public var subscriberCount: Int
-    /// Summed over the present receivers.
+    /// Summed over all receivers, those that have left included.
     public var framesSent: UInt64
     public var packetsSent: UInt64
     public var bytesSent: UInt64
@@ -75,18 +76,18 @@ extension SessionCore {
         let video = publisher.video?.statistics ?? .init()
         let audio = publisher.audio?.statistics ?? .init()
         let peers = publication.fanout.engines.map(\.statistics)
-        func sum(_ path: (PeerStatistics) -> UInt64?) -> UInt64 { peers.reduce(0) { $0 + (path($1) ?? 0) } }
+        var totals = publication.pastTotals
+        for peer in peers { totals.add(peer) }
         return PublisherStatistics(
             stream: publisher.name, capture: publisher.captureLedger, framesEncoded: video.framesEncoded,
-            keyFramesEncoded: video.keyFramesEncoded, bytesEncoded: video.bytesEncoded,
+            keyFramesEncoded: video.keyFramesEncoded, firstFrameEncodedAt: video.firstFrameEncodedAt,
+            bytesEncoded: video.bytesEncoded,
             totalEncodeTime: video.totalEncodeTime, frameWidth: video.frameWidth, frameHeight: video.frameHeight,
             audioFramesEncoded: audio.framesEncoded, audioLevel: audio.audioLevel,
-            subscriberCount: publication.connected.count, framesSent: sum { $0.outboundVideo?.framesSent },
-            packetsSent: sum { $0.outboundVideo?.packetsSent } + sum { $0.outboundAudio?.packetsSent },
-            bytesSent: sum { $0.outboundVideo?.bytesSent } + sum { $0.outboundAudio?.bytesSent },
-            retransmittedPacketsSent: sum { $0.outboundVideo?.retransmittedPacketsSent },
-            nackCount: sum { $0.outboundVideo?.nackCount }, pliCount: sum { $0.outboundVideo?.pliCount },
-            firCount: sum { $0.outboundVideo?.firCount },
+            subscriberCount: publication.connected.count, framesSent: totals.framesSent,
+            packetsSent: totals.packetsSent, bytesSent: totals.bytesSent,
+            retransmittedPacketsSent: totals.retransmittedPacketsSent, nackCount: totals.nackCount,
+            pliCount: totals.pliCount, firCount: totals.firCount,
             roundTripTime: peers.compactMap { $0.remoteInboundVideo?.roundTripTime }.max(),
             delivery: Array(publication.fanout.ledgers.values) + [publication.pastDelivery],
             lastError: video.lastError ?? audio.lastError)
@@ -110,5 +111,29 @@ extension SessionCore {
             concealedSamples: audio.concealedSamples,
             currentRoundTripTime: peer.ice.currentRoundTripTime?.inSeconds, dtlsCipher: peer.security.dtlsCipher,
             srtpCipher: peer.security.srtpCipher, timeToFirstFrame: subscriber.timeToFirstFrame)
+    }
+}
+
+/// What was sent to peers that may be gone.
+struct OutboundTotals {
+    private(set) var framesSent: UInt64 = 0
+    private(set) var packetsSent: UInt64 = 0
+    private(set) var bytesSent: UInt64 = 0
+    private(set) var retransmittedPacketsSent: UInt64 = 0
+    private(set) var nackCount: UInt64 = 0
+    private(set) var pliCount: UInt64 = 0
+    private(set) var firCount: UInt64 = 0
+
+    mutating func add(_ peer: PeerStatistics) {
+        framesSent += peer.outboundVideo?.framesSent ?? 0
+        for stream in [peer.outboundVideo, peer.outboundAudio] {
+            guard let stream else { continue }
+            packetsSent += stream.packetsSent
+            bytesSent += stream.bytesSent
+            retransmittedPacketsSent += stream.retransmittedPacketsSent
+            nackCount += stream.nackCount
+            pliCount += stream.pliCount
+            firCount += stream.firCount
+        }
     }
 }

@@ -25,6 +25,7 @@ final class VideoPipeline: Sendable {
         var totalEncodeTime: Duration = .zero
         var frameWidth = 0
         var frameHeight = 0
+        var firstFrameEncodedAt: Instant?
         var lastError: String?
     }
 
@@ -123,6 +124,7 @@ final class VideoPipeline: Sendable {
             counters.keyFramesEncoded += encoded.isKeyFrame ? 1 : 0
             counters.bytesEncoded += UInt64(encoded.payload.count)
             counters.totalEncodeTime += elapsed
+            counters.firstFrameEncodedAt = counters.firstFrameEncodedAt ?? start + elapsed
             counters.frameWidth = encoded.width
             counters.frameHeight = encoded.height
         }

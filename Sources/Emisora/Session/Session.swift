@@ -84,7 +84,8 @@ public actor Session {
         try core.reserve(publisher)
         do throws(SessionError) {
             try await publisher.begin(
-                onEvent: { [weak core, loop] event in loop.execute { [weak core] in core?.handle(event, of: publisher) } },
+                onEvent: { [weak core, loop] event in loop.execute { [weak core] in core?.handle(event, of: publisher) }
+                },
                 // A turn of the loop fetches what was encoded; the closure itself has nothing to do.
                 onEncoded: { [loop] in loop.execute {} })
             try await core.wait { $0.announce(publisher, $1) }

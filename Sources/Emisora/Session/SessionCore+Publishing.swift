@@ -117,6 +117,7 @@ extension SessionCore {
             guard let peer = publication.peers[id] else { continue }
             publications[name]?.peers[id] = nil
             if let ledger = publication.fanout.remove(peer) { publications[name]?.pastDelivery.add(ledger) }
+            publications[name]?.pastTotals.add(peer.engine.statistics)
             hub?.close(peer, now: now)
             if publications[name]?.connected.remove(id) != nil {
                 countSubscribers(of: name)

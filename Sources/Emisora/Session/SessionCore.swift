@@ -20,6 +20,7 @@ final class SessionCore: @unchecked Sendable {
         var connected: Set<String> = []
         /// Delivery to those who have left.
         var pastDelivery = DeliveryLedger()
+        var pastTotals = OutboundTotals()
         var announced: Completion?
         var isAnnounced = false
     }

@@ -4,8 +4,17 @@ import EmisoraCore
 
 /// Opus at 48 kHz in packets of 20 ms. Owns the codec; one thread at a time.
 public final class OpusEncoder {
+    /// What the sound mostly is.
+    public enum Application: String, Hashable, Sendable, CaseIterable {
+        /// Speech. The only one in which Opus writes in-band FEC reliably: FEC lives in its speech layer.
+        case voice
+        /// Music and mixtures. Where Opus takes the sound for music, packets carry no FEC.
+        case audio
+    }
+
     public struct Configuration: Hashable, Sendable {
         public var channels: Int
+        public var application: Application
         public var bitrate: DataRate
         /// 0 (cheapest) … 10.
         public var complexity: Int
@@ -16,11 +25,14 @@ public final class OpusEncoder {
         /// Sends nothing while it is silent.
         public var usesDTX: Bool
 
+        /// - Parameter application: `nil`: voice for one channel, audio for two.
         public init(
             channels: Int = 1, bitrate: DataRate = .kilobitsPerSecond(32), complexity: Int = 5,
-            usesInbandFEC: Bool = true, expectedLossPercent: Int = 5, usesDTX: Bool = false
+            usesInbandFEC: Bool = true, expectedLossPercent: Int = 5, usesDTX: Bool = false,
+            application: Application? = nil
         ) {
             self.channels = channels
+            self.application = application ?? (channels == 1 ? .voice : .audio)
             self.bitrate = bitrate
             self.complexity = complexity
             self.usesInbandFEC = usesInbandFEC
@@ -34,7 +46,7 @@ public final class OpusEncoder {
     /// RFC 6716 §3.2.1's largest frame, with room for what comes before it.
     private static let maximumPacketByteCount = 1_275
 
-    public let configuration: Configuration
+    public private(set) var configuration: Configuration
     private let encoder: OpaquePointer
     private var packet = [UInt8](repeating: 0, count: maximumPacketByteCount)
 
@@ -42,15 +54,20 @@ public final class OpusEncoder {
         guard (1...2).contains(configuration.channels) else {
             throw .invalidConfiguration("Opus takes one or two channels, not \(configuration.channels).")
         }
+        let application =
+            switch configuration.application {
+            case .voice: OPUS_APPLICATION_VOIP
+            case .audio: OPUS_APPLICATION_AUDIO
+            }
         var status: Int32 = 0
         guard
-            let encoder = opus_encoder_create(
-                48_000, Int32(configuration.channels), OPUS_APPLICATION_AUDIO, &status), status == OPUS_OK
+            let encoder = opus_encoder_create(48_000, Int32(configuration.channels), application, &status),
+            status == OPUS_OK
         else { throw .library(String(cString: opus_strerror(status))) }
         self.encoder = encoder
         self.configuration = configuration
         let results = [
-            emisora_opus_set_bitrate(encoder, Int32(clamping: configuration.bitrate.bitsPerSecond)),
+            emisora_opus_set_bitrate(encoder, Self.bits(configuration.bitrate)),
             emisora_opus_set_complexity(encoder, Int32(clamping: configuration.complexity)),
             emisora_opus_set_inband_fec(encoder, configuration.usesInbandFEC ? 1 : 0),
             emisora_opus_set_packet_loss_percent(encoder, Int32(clamping: configuration.expectedLossPercent)),
@@ -66,14 +83,58 @@ public final class OpusEncoder {
         opus_encoder_destroy(encoder)
     }
 
-    /// Encodes exactly 20 ms of interleaved samples; `nil` when DTX says that nothing needs to be sent.
+    // MARK: Changing while running
+
+    /// Takes effect with the next packet; Opus holds it between 0.5 and 300 kbit/s a channel.
+    public func setBitrate(_ bitrate: DataRate) throws(CodecError) {
+        guard bitrate != configuration.bitrate else { return }
+        try check(emisora_opus_set_bitrate(encoder, Self.bits(bitrate)))
+        configuration.bitrate = bitrate
+    }
+
+    /// The loss that receivers report, 0…100: it decides how much of each packet goes into FEC.
+    public func setExpectedLossPercent(_ percent: Int) throws(CodecError) {
+        guard percent != configuration.expectedLossPercent else { return }
+        try check(emisora_opus_set_packet_loss_percent(encoder, Int32(clamping: percent)))
+        configuration.expectedLossPercent = percent
+    }
+
+    // MARK: Encoding
+
+    /// Encodes exactly 20 ms of interleaved samples; `nil` when DTX says that nothing needs to be sent. The RTP
+    /// timestamp goes on over what is not sent (RFC 7587 §4.1).
     public func encode(_ samples: [Int16]) throws(CodecError) -> [UInt8]? {
-        guard samples.count == Self.frameSampleCount * configuration.channels else {
-            throw .invalidConfiguration(
-                "Opus takes \(Self.frameSampleCount) samples a channel at a time, not \(samples.count).")
+        try checkCount(samples.count)
+        return try collect(
+            opus_encode(encoder, samples, Int32(Self.frameSampleCount), &packet, Int32(packet.count)))
+    }
+
+    /// As `encode` with integers; samples lie in −1…1, and what is beyond is limited softly.
+    public func encode(_ samples: [Float]) throws(CodecError) -> [UInt8]? {
+        try checkCount(samples.count)
+        return try collect(
+            opus_encode_float(encoder, samples, Int32(Self.frameSampleCount), &packet, Int32(packet.count)))
+    }
+
+    // MARK: Inside
+
+    /// Zero and below have meanings of their own to Opus.
+    private static func bits(_ bitrate: DataRate) -> Int32 { Int32(clamping: max(500, bitrate.bitsPerSecond)) }
+
+    private func check(_ status: Int32) throws(CodecError) {
+        guard status == OPUS_OK else {
+            throw .invalidConfiguration("Opus refuses the value: \(String(cString: opus_strerror(status)))")
         }
-        let count = opus_encode(
-            encoder, samples, Int32(Self.frameSampleCount), &packet, Int32(packet.count))
+    }
+
+    private func checkCount(_ count: Int) throws(CodecError) {
+        let needed = Self.frameSampleCount * configuration.channels
+        guard count == needed else {
+            throw .invalidConfiguration("Opus takes \(needed) interleaved samples (20 ms) at a time, not \(count).")
+        }
+    }
+
+    private func collect(_ count: Int32) throws(CodecError) -> [UInt8]? {
         guard count >= 0 else { throw .library(String(cString: opus_strerror(count))) }
         // Two bytes or fewer are the mark of a packet that need not be sent.
         return count <= 2 && configuration.usesDTX ? nil : Array(packet[..<Int(count)])

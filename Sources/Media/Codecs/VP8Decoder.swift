@@ -12,6 +12,7 @@ public final class VP8Decoder {
     private var codec = vpx_codec_ctx_t()
     private var hasKeyFrame = false
 
+    /// - Parameter maximumPixelCount: key frames that claim more are refused before any memory is taken for them.
     public init(maximumPixelCount: Int = defaultMaximumPixelCount) throws(CodecError) {
         self.maximumPixelCount = maximumPixelCount
         var settings = vpx_codec_dec_cfg_t()
@@ -28,7 +29,10 @@ public final class VP8Decoder {
     /// Decodes one frame into an I420 picture with the given timestamp.
     ///
     /// Damaged bytes throw and change nothing that a following key frame does not mend. A key frame's size is looked at
-    /// before decoding: thirty bytes that claim 16383×16383 would cost 850 MB.
+    /// before decoding: thirty bytes that claim 16383×16383 would cost 850 MB. Until a key frame was decoded, and again
+    /// after damage, all others are refused.
+    ///
+    /// - Throws: `pictureTooLarge`, `corrupted`, or `hiddenPicture` for a sound frame that is never shown.
     public func decode(_ payload: [UInt8], timestamp: Instant) throws(CodecError) -> VideoFrame {
         try checkHeader(payload)
         let status = payload.withUnsafeBufferPointer {
@@ -38,10 +42,16 @@ public final class VP8Decoder {
             hasKeyFrame = false
             throw .corrupted(String(cString: vpx_codec_err_to_string(status)))
         }
+        if payload[0] & 1 == 0 { hasKeyFrame = true }
         var iterator: vpx_codec_iter_t?
-        guard let image = vpx_codec_get_frame(&codec, &iterator) else { throw .corrupted("it shows no picture") }
+        guard let image = vpx_codec_get_frame(&codec, &iterator) else {
+            throw Self.isShown(payload) ? .corrupted("it shows no picture") : .hiddenPicture
+        }
         return try copy(image.pointee, timestamp: timestamp)
     }
+
+    /// RFC 6386 §9.1: bit 4 of the frame tag.
+    private static func isShown(_ payload: [UInt8]) -> Bool { (payload.first ?? 0) & 0x10 != 0 }
 
     private func checkHeader(_ payload: [UInt8]) throws(CodecError) {
         guard let first = payload.first else { throw .corrupted("it is empty") }
@@ -60,7 +70,6 @@ public final class VP8Decoder {
         guard Int(info.w) * Int(info.h) <= maximumPixelCount else {
             throw .pictureTooLarge(width: Int(info.w), height: Int(info.h))
         }
-        hasKeyFrame = true
     }
 
     private func copy(_ image: vpx_image_t, timestamp: Instant) throws(CodecError) -> VideoFrame {

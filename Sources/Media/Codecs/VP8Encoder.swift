@@ -33,7 +33,8 @@ public final class VP8Encoder {
             self.threads = threads
         }
 
-        var clampedKilobits: UInt32 { UInt32(clamping: max(10, targetBitrate.bitsPerSecond / 1_000)) }
+        /// Held within what libvpx's 32-bit arithmetic can count.
+        var clampedKilobits: UInt32 { UInt32(clamping: min(max(10, targetBitrate.bitsPerSecond / 1_000), 100_000)) }
     }
 
     public private(set) var configuration: Configuration
@@ -57,13 +58,15 @@ public final class VP8Encoder {
 
     // MARK: Changing while running
 
+    /// Takes effect with the next picture; held between 10 kbit/s and 100 Mbit/s.
     public func setTargetBitrate(_ bitrate: DataRate) throws(CodecError) {
         guard bitrate != configuration.targetBitrate else { return }
         configuration.targetBitrate = bitrate
         settings.rc_target_bitrate = configuration.clampedKilobits
-        try applySettings()
+        if isOpen { try applySettings() }
     }
 
+    /// Only the first picture's duration rests on it; those after it last as long as their timestamps say.
     public func setMaximumFramesPerSecond(_ rate: Double) {
         configuration.maximumFramesPerSecond = rate
     }
@@ -78,7 +81,7 @@ public final class VP8Encoder {
         case .nv12: format = VPX_IMG_FMT_NV12
         default: throw .unsupportedPixelFormat(frame.format.pixelFormat.rawValue)
         }
-        let isResized = frame.width != configuration.width || frame.height != configuration.height
+        let isResized = !isOpen || frame.width != configuration.width || frame.height != configuration.height
         if isResized { try resize(width: frame.width, height: frame.height) }
         let (ticks, duration) = advanceTime(to: frame.timestamp)
         let flags = vpx_enc_frame_flags_t(forceKeyFrame || isResized ? VPX_EFLAG_FORCE_KF : 0)
@@ -138,19 +141,23 @@ public final class VP8Encoder {
     private func resize(width: Int, height: Int) throws(CodecError) {
         configuration.width = width
         configuration.height = height
-        if width <= openedSize.width, height <= openedSize.height {
+        if isOpen, width <= openedSize.width, height <= openedSize.height {
             settings.g_w = UInt32(width)
             settings.g_h = UInt32(height)
-            try applySettings()
-        } else {
-            // libvpx cannot grow beyond the size that its buffers were made for.
-            vpx_codec_destroy(&codec)
-            isOpen = false
-            codec = vpx_codec_ctx_t()
-            firstTimestamp = nil
-            lastTicks = -1
-            try open()
+            if vpx_codec_enc_config_set(&codec, &settings) == VPX_CODEC_OK { return }
         }
+        // libvpx cannot grow beyond the size that its buffers were made for. Should opening fail, the next picture
+        // tries again.
+        close()
+        try open()
+    }
+
+    private func close() {
+        if isOpen { vpx_codec_destroy(&codec) }
+        isOpen = false
+        codec = vpx_codec_ctx_t()
+        firstTimestamp = nil
+        lastTicks = -1
     }
 
     /// The picture's time in ticks, always rising, and how long it lasts: as long as the one before did, within reason,
@@ -163,7 +170,8 @@ public final class VP8Encoder {
             nanoseconds / 1_000_000_000 * Self.ticksPerSecond
             + nanoseconds % 1_000_000_000 * Self.ticksPerSecond / 1_000_000_000
         let ticks = max(exact, lastTicks + 1)
-        let nominal = Int64(Double(Self.ticksPerSecond) / max(1, configuration.maximumFramesPerSecond))
+        let rate = configuration.maximumFramesPerSecond
+        let nominal = Self.ticksPerSecond / Int64(rate.isFinite ? min(max(1, rate), 1_000) : 30)
         let duration = lastTicks < 0 ? nominal : min(max(ticks - lastTicks, nominal / 4), Self.ticksPerSecond)
         lastTicks = ticks
         return (ticks, duration)

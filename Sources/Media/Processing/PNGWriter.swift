@@ -2,9 +2,9 @@ import EmisoraVideo
 
 /// Writes a picture as PNG (RFC 2083), without compression: for looking at single frames, without a further library.
 public enum PNGWriter {
-    /// The file's bytes.
+    /// The file's bytes, with the picture turned upright: PNG has no orientation.
     public static func encode(_ frame: VideoFrame, with converter: VideoConverter) throws(ConversionError) -> [UInt8] {
-        let picture = try converter.rgb24(frame)
+        let picture = try converter.rgb24(converter.upright(frame))
         let rowByteCount = picture.format.rowByteCount(plane: 0)
         var rows: [UInt8] = []
         rows.reserveCapacity((rowByteCount + 1) * picture.height)
@@ -50,9 +50,14 @@ public enum PNGWriter {
     private static func adler32(_ bytes: [UInt8]) -> UInt32 {
         var low: UInt32 = 1
         var high: UInt32 = 0
-        for byte in bytes {
-            low = (low + UInt32(byte)) % 65_521
-            high = (high + low) % 65_521
+        // 5552 bytes are the most that cannot overflow 32 bits before the remainder is taken.
+        for start in stride(from: 0, to: bytes.count, by: 5_552) {
+            for byte in bytes[start..<min(start + 5_552, bytes.count)] {
+                low &+= UInt32(byte)
+                high &+= low
+            }
+            low %= 65_521
+            high %= 65_521
         }
         return high << 16 | low
     }

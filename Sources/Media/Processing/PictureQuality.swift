@@ -12,12 +12,14 @@ public enum PictureQuality {
         first.withUnsafePlanes { a in
             second.withUnsafePlanes { b in
                 for row in 0..<first.height {
-                    let rowA = a[0].dropFirst(row * first.format.strides[0]).prefix(first.width)
-                    let rowB = b[0].dropFirst(row * second.format.strides[0]).prefix(first.width)
-                    for (x, y) in zip(rowA, rowB) {
-                        let difference = Int(x) - Int(y)
-                        sum += UInt64(difference * difference)
+                    let rowA = row * first.format.strides[0]
+                    let rowB = row * second.format.strides[0]
+                    var rowSum = 0
+                    for column in 0..<first.width {
+                        let difference = Int(a[0][rowA + column]) - Int(b[0][rowB + column])
+                        rowSum += difference * difference
                     }
+                    sum += UInt64(rowSum)
                 }
             }
         }

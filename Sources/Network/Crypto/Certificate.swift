@@ -7,11 +7,13 @@ import EmisoraCore
 /// random. Immutable after it is made; may be shared between threads.
 package final class Certificate: @unchecked Sendable {
     // Invariant behind `@unchecked Sendable`: both handles are only read after `init`, and OpenSSL's reference counts,
-    // which `withHandles` users touch, are atomic.
+    // which `install(in:)` raises, are atomic.
     private let key: OpaquePointer
     private let x509: OpaquePointer
     /// SHA-256 over the certificate.
     package let fingerprint: Fingerprint
+    /// The certificate in DER, as it travels in the handshake.
+    package let der: [UInt8]
 
     /// Makes a key and a certificate valid from a day before `unixTime` (peers' clocks differ) until 30 days after.
     package init(unixTime: Int64, using random: inout some RandomNumberGenerator) throws(OpenSSLError) {
@@ -21,7 +23,7 @@ package final class Certificate: @unchecked Sendable {
             EVP_PKEY_free(key)
             throw OpenSSLError("Making a certificate")
         }
-        func fill(_ random: inout some RandomNumberGenerator) -> Fingerprint? {
+        func fill(_ random: inout some RandomNumberGenerator) -> [UInt8]? {
             let name = RandomToken.make(length: 16, using: &random)
             let day = 86_400
             guard X509_set_version(x509, 2) == 1,
@@ -34,9 +36,9 @@ package final class Certificate: @unchecked Sendable {
                 X509_set_pubkey(x509, key) == 1,
                 X509_sign(x509, key, EVP_sha256()) > 0
             else { return nil }
-            return Self.der(of: x509).flatMap { Fingerprint(ofCertificate: $0.span.bytes) }
+            return Self.der(of: x509)
         }
-        guard let fingerprint = fill(&random) else {
+        guard let der = fill(&random), let fingerprint = Fingerprint(ofCertificate: der.span.bytes) else {
             X509_free(x509)
             EVP_PKEY_free(key)
             throw OpenSSLError("Signing a certificate")
@@ -44,6 +46,7 @@ package final class Certificate: @unchecked Sendable {
         self.key = key
         self.x509 = x509
         self.fingerprint = fingerprint
+        self.der = der
     }
 
     deinit {

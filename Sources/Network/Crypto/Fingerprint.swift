@@ -43,16 +43,28 @@ package struct Fingerprint: Hashable, Sendable {
     /// Reads the two words of an `a=fingerprint` line. `nil`: unknown or refused hash, or not its number of bytes.
     package init?(algorithm name: String, text: String) {
         guard let algorithm = Algorithm(rawValue: name.lowercased()) else { return nil }
-        let parts = text.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
-        guard parts.count == algorithm.byteCount else { return nil }
+        let characters = Array(text.utf8.prefix(3 * algorithm.byteCount))
+        guard characters.count == 3 * algorithm.byteCount - 1 else { return nil }
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(parts.count)
-        for part in parts {
-            guard part.count == 2, let byte = UInt8(Substring(part), radix: 16) else { return nil }
-            bytes.append(byte)
+        bytes.reserveCapacity(algorithm.byteCount)
+        for start in stride(from: 0, to: characters.count, by: 3) {
+            guard let high = Self.hexDigit(characters[start]), let low = Self.hexDigit(characters[start + 1]),
+                start + 2 == characters.count || characters[start + 2] == UInt8(ascii: ":")
+            else { return nil }
+            bytes.append(high << 4 | low)
         }
         self.algorithm = algorithm
         self.bytes = bytes
+    }
+
+    /// The standard library's radix parser would take a sign as well.
+    private static func hexDigit(_ character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
+        default: nil
+        }
     }
 
     /// `AB:CD:…`, as SDP wants it: upper case.

@@ -12,20 +12,23 @@ package struct HMACSHA1Key: Sendable {
     package func tag(of message: RawSpan) -> HMACSHA1Tag {
         var tag = HMACSHA1Tag()
         var length: UInt32 = 0
+        var made = false
         key.withUnsafeBytes { key in
             message.withUnsafeBytes { message in
                 tag.withMutableBytes { out in
                     // An empty message has no address, which OpenSSL takes as a missing argument.
                     var nothing: UInt8 = 0
                     withUnsafePointer(to: &nothing) { empty in
-                        _ = HMAC(
+                        let result = HMAC(
                             EVP_sha1(), key.baseAddress ?? UnsafeRawPointer(empty), Int32(clamping: key.count),
                             message.baseAddress?.assumingMemoryBound(to: UInt8.self) ?? empty, message.count,
                             out.baseAddress?.assumingMemoryBound(to: UInt8.self), &length)
+                        made = result != nil && length == HMACSHA1Tag.byteCount
                     }
                 }
             }
         }
+        tag.isMade = made
         return tag
     }
 }
@@ -35,14 +38,18 @@ package struct HMACSHA1Tag: Sendable {
     package static let byteCount = 20
 
     private var storage: (UInt64, UInt64, UInt32) = (0, 0, 0)
+    /// False where OpenSSL could not compute (out of memory, SHA-1 switched off by policy): such a tag is neither
+    /// written nor matched, since its zeros are what anybody could send.
+    fileprivate var isMade = false
 
     fileprivate mutating func withMutableBytes(_ body: (UnsafeMutableRawBufferPointer) -> Void) {
         withUnsafeMutableBytes(of: &storage) { body(UnsafeMutableRawBufferPointer(rebasing: $0[0..<Self.byteCount])) }
     }
 
-    /// Writes the tag to the start of `buffer`; answers its size, or `nil` where there is no room.
+    /// Writes the tag to the start of `buffer`; answers its size, or `nil` where there is no room or
+    /// OpenSSL could not compute it.
     package func write(into buffer: inout MutableRawSpan) -> Int? {
-        guard buffer.byteCount >= Self.byteCount else { return nil }
+        guard isMade, buffer.byteCount >= Self.byteCount else { return nil }
         withUnsafeBytes(of: storage) { tag in
             buffer.withUnsafeMutableBytes {
                 $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: tag[0..<Self.byteCount]))
@@ -53,7 +60,7 @@ package struct HMACSHA1Tag: Sendable {
 
     /// Compares in constant time; a tag of another length never matches.
     package func matches(_ other: RawSpan) -> Bool {
-        guard other.byteCount == Self.byteCount else { return false }
+        guard isMade, other.byteCount == Self.byteCount else { return false }
         return withUnsafeBytes(of: storage) { own in
             other.withUnsafeBytes { CRYPTO_memcmp(own.baseAddress, $0.baseAddress, Self.byteCount) == 0 }
         }

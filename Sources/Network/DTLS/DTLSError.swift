@@ -9,6 +9,8 @@ package enum DTLSError: Error, Equatable, Sendable, CustomStringConvertible {
     case handshake(OpenSSLError)
     /// The peer stopped answering before the handshake was done.
     case timedOut
+    /// The peer ended the association with a fatal alert after the handshake; the text is OpenSSL's.
+    case alert(OpenSSLError)
 
     package var description: String {
         switch self {
@@ -20,7 +22,9 @@ package enum DTLSError: Error, Equatable, Sendable, CustomStringConvertible {
         case .handshake(let error):
             "The DTLS handshake failed. \(error)"
         case .timedOut:
-            "The peer did not answer the DTLS handshake within 30 s."
+            "The peer stopped answering the DTLS handshake; is UDP still passing in both directions?"
+        case .alert(let error):
+            "The peer broke off the DTLS association, as it does when it refuses our certificate. \(error)"
         }
     }
 }

@@ -44,7 +44,7 @@ package final class DTLSTransport {
     private static let handshakeTimeout: Duration = .seconds(30)
 
     private let context: DTLSContext
-    private let ssl: OpaquePointer
+    let ssl: OpaquePointer
     private let bio: DatagramBIO
     private var role: Role = .server
     private var state: State = .idle
@@ -54,8 +54,11 @@ package final class DTLSTransport {
 
     package init(context: DTLSContext, maximumTransmissionUnit: Int = maximumTransmissionUnit) throws(DTLSError) {
         ERR_clear_error()
-        guard let ssl = SSL_new(context.handle), let bio = DatagramBIO(maximumTransmissionUnit: maximumTransmissionUnit)
-        else { throw .handshake(OpenSSLError("Making a DTLS association")) }
+        guard let ssl = SSL_new(context.handle) else { throw .handshake(OpenSSLError("Making a DTLS association")) }
+        guard let bio = DatagramBIO(maximumTransmissionUnit: maximumTransmissionUnit) else {
+            SSL_free(ssl)
+            throw .handshake(OpenSSLError("Making a datagram BIO"))
+        }
         self.context = context
         self.ssl = ssl
         self.bio = bio
@@ -77,9 +80,9 @@ package final class DTLSTransport {
         if case .connected = state { true } else { false }
     }
 
-    /// OpenSSL's name of the cipher suite, such as `ECDHE-ECDSA-AES128-GCM-SHA256`; empty before it is negotiated.
+    /// IANA's name of the cipher suite, such as `TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256`; empty before it is negotiated.
     package var cipherName: String {
-        guard let cipher = SSL_get_current_cipher(ssl), let name = SSL_CIPHER_get_name(cipher) else { return "" }
+        guard let cipher = SSL_get_current_cipher(ssl), let name = SSL_CIPHER_standard_name(cipher) else { return "" }
         return String(cString: name)
     }
 
@@ -122,9 +125,10 @@ package final class DTLSTransport {
             fail(.timedOut)
         } else if let retransmitAt, now >= retransmitAt {
             ERR_clear_error()
-            // A negative answer means that OpenSSL gave up or could not send; the handshake's own limit decides.
-            _ = emisora_dtls_handle_timeout(ssl)
+            let result = emisora_dtls_handle_timeout(ssl)
             ERR_clear_error()
+            // OpenSSL gives up after twelve silent retransmissions, about ten seconds, and cannot go on afterwards.
+            guard result >= 0 else { return fail(.timedOut) }
             updateRetransmission(now: now)
         }
     }
@@ -160,6 +164,8 @@ package final class DTLSTransport {
             if result == 1 {
                 state = .awaitingFingerprint
                 if !expectedFingerprints.isEmpty { authenticate() }
+                // The datagram that finished the handshake may hold more, such as an alert.
+                readRecords()
             } else {
                 switch SSL_get_error(ssl, result) {
                 case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: break
@@ -175,6 +181,10 @@ package final class DTLSTransport {
 
     /// After the handshake only alerts and repeated flights come; application data (a data channel) is not ours yet.
     private func readRecords() {
+        switch state {
+        case .awaitingFingerprint, .connected: break
+        case .idle, .handshaking, .closed, .failed: return
+        }
         var scratch = (UInt64(0), UInt64(0), UInt64(0), UInt64(0))
         // Bounded: one datagram holds few records.
         for _ in 0..<64 {
@@ -184,10 +194,17 @@ package final class DTLSTransport {
             case SSL_ERROR_ZERO_RETURN:
                 state = .closed
                 events.append(.closed)
+            case SSL_ERROR_SSL where SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN != 0:
+                fail(.alert(OpenSSLError("Receiving")))
             default: break
             }
             return
         }
+    }
+
+    var selectedProfile: SRTPKeyingMaterial.Profile? {
+        SSL_get_selected_srtp_profile(ssl).flatMap { UInt16(exactly: $0.pointee.id) }
+            .flatMap(SRTPKeyingMaterial.Profile.init(rawValue:))
     }
 
     private func authenticate() {
@@ -201,9 +218,7 @@ package final class DTLSTransport {
         guard expectedFingerprints.contains(where: { $0.matches(certificate: der.span.bytes) }) else {
             return fail(.fingerprintMismatch)
         }
-        guard let selected = SSL_get_selected_srtp_profile(ssl),
-            let profile = UInt16(exactly: selected.pointee.id).flatMap(SRTPKeyingMaterial.Profile.init(rawValue:))
-        else { return fail(.noCommonSRTPProfile) }
+        guard let profile = selectedProfile else { return fail(.noCommonSRTPProfile) }
         var exported = [UInt8](repeating: 0, count: 2 * (profile.keyByteCount + profile.saltByteCount))
         let label = "EXTRACTOR-dtls_srtp"
         guard SSL_export_keying_material(ssl, &exported, exported.count, label, label.utf8.count, nil, 0, 0) == 1,
@@ -214,6 +229,12 @@ package final class DTLSTransport {
     }
 
     private func fail(_ error: DTLSError) {
+        if case .awaitingFingerprint = state {
+            // The handshake itself went well, so the peer believes in the association until it is told.
+            ERR_clear_error()
+            _ = SSL_shutdown(ssl)
+            ERR_clear_error()
+        }
         state = .failed
         retransmitAt = nil
         events.append(.failed(error))

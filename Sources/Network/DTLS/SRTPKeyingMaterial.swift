@@ -1,7 +1,8 @@
 /// What the DTLS handshake agreed on for SRTP (RFC 5764 §4.2).
-package struct SRTPKeyingMaterial: Equatable, Sendable {
+package struct SRTPKeyingMaterial: Equatable, Sendable, CustomStringConvertible, CustomReflectable {
     /// The protection profiles we offer, by their IANA numbers (RFC 5764 §4.1.2, RFC 7714 §14.2).
     package enum Profile: UInt16, Hashable, Sendable {
+        // swift-format-ignore: AlwaysUseLowerCamelCase
         case aes128CmHmacSha1_80 = 0x0001
         case aeadAes128Gcm = 0x0007
 
@@ -10,6 +11,14 @@ package struct SRTPKeyingMaterial: Equatable, Sendable {
             switch self {
             case .aes128CmHmacSha1_80: 14
             case .aeadAes128Gcm: 12
+            }
+        }
+
+        /// What OpenSSL calls it.
+        var openSSLName: String {
+            switch self {
+            case .aes128CmHmacSha1_80: "SRTP_AES128_CM_SHA1_80"
+            case .aeadAes128Gcm: "SRTP_AEAD_AES_128_GCM"
             }
         }
 
@@ -33,6 +42,10 @@ package struct SRTPKeyingMaterial: Equatable, Sendable {
         self.local = local
         self.remote = remote
     }
+
+    /// Names the profile alone: keys must not reach a log.
+    package var description: String { "SRTPKeyingMaterial(\(profile.name))" }
+    package var customMirror: Mirror { Mirror(self, children: ["profile": profile.name]) }
 
     /// Splits what the exporter gave: client key, server key, client salt, server salt (RFC 5764 §4.2).
     init?(profile: Profile, exported: [UInt8], isClient: Bool) {

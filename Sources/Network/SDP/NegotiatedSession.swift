@@ -15,7 +15,14 @@ package struct NegotiatedSession: Hashable, Sendable {
         package var midExtensionID: UInt8?
         package var feedback: Feedback
         package var opus: OpusParameters
+        /// What the receiver of a VP8 stream can take.
+        package var vp8: VP8Parameters
         package var isRTCPReducedSize: Bool
+        /// Where the m-line stands in both descriptions.
+        package var index: Int
+        /// Ids of the peer's MediaStream and track, when it sends and says so.
+        package var remoteStreamID: String?
+        package var remoteTrackID: String?
     }
 
     /// What the receiver of the stream may send back (RFC 4585 §4.2, RFC 5104 §7.1).
@@ -37,6 +44,8 @@ package struct NegotiatedSession: Hashable, Sendable {
     package var remoteCandidates: [ICECandidateLine]
     package var remoteCandidatesEnded: Bool
     package var isRemoteICELite: Bool
+    /// Whether the peer takes candidates one by one (`a=ice-options:trickle`, RFC 8840 §4.1.3).
+    package var supportsTrickle: Bool
     package var dtlsRole: DTLSRole
 
     package func media(_ kind: MediaConfiguration.Kind) -> Media? { media.first { $0.kind == kind } }
@@ -47,23 +56,60 @@ package struct OpusParameters: Hashable, Sendable {
     package var useInbandFEC = false
     package var useDTX = false
     package var stereo = false
+    /// In bits a second.
     package var maximumAverageBitrate: Int?
+    /// The shortest packet that the receiver wants, in milliseconds.
+    package var minimumPacketTime: Int?
 
     package init() {}
 
     /// Reads an `a=fmtp` value; unknown parameters and unusable values are passed over.
     package init(parsing parameters: String) {
-        for parameter in parameters.split(separator: ";") {
-            let parts = parameter.split(separator: "=", maxSplits: 1).map { $0.filter { $0 != " " } }
-            guard parts.count == 2 else { continue }
-            switch parts[0].lowercased() {
-            case "useinbandfec": useInbandFEC = parts[1] == "1"
-            case "usedtx": useDTX = parts[1] == "1"
-            case "stereo": stereo = parts[1] == "1"
-            case "maxaveragebitrate":
-                maximumAverageBitrate = Int(parts[1]).flatMap { (6_000...510_000).contains($0) ? $0 : nil }
+        for (name, value) in FormatParameters.pairs(parameters) {
+            switch name {
+            case "useinbandfec": useInbandFEC = value == "1"
+            case "usedtx": useDTX = value == "1"
+            case "stereo": stereo = value == "1"
+            case "maxaveragebitrate": maximumAverageBitrate = FormatParameters.number(value, in: 6_000...510_000)
+            case "minptime": minimumPacketTime = FormatParameters.number(value, in: 3...120)
             default: break
             }
         }
+    }
+}
+
+/// The limits of a VP8 receiver, which the sender must keep (RFC 7741 §6.1).
+package struct VP8Parameters: Hashable, Sendable {
+    /// `max-fr`, in pictures a second.
+    package var maximumFrameRate: Int?
+    /// `max-fs`, in macroblocks of 16×16 pixels.
+    package var maximumFrameSize: Int?
+
+    package init() {}
+
+    /// Reads an `a=fmtp` value; unknown parameters and unusable values are passed over.
+    package init(parsing parameters: String) {
+        for (name, value) in FormatParameters.pairs(parameters) {
+            switch name {
+            case "max-fr": maximumFrameRate = FormatParameters.number(value, in: 1...1_000)
+            case "max-fs": maximumFrameSize = FormatParameters.number(value, in: 1...1_048_576)
+            default: break
+            }
+        }
+    }
+}
+
+/// `name=value;name=value`, the form that all media types here give their parameters.
+enum FormatParameters {
+    static func pairs(_ parameters: String) -> [(name: String, value: Substring)] {
+        SDPText.parts(Substring(parameters), at: ";").compactMap { parameter in
+            let parts = SDPText.parts(parameter, at: "=", maximumSplits: 1).map { SDPText.words($0).first ?? "" }
+            return parts.count == 2 ? (parts[0].lowercased(), parts[1]) : nil
+        }
+    }
+
+    static func number(_ text: Substring, in range: ClosedRange<Int>) -> Int? {
+        let number: Int? = SDPText.decimal(text)
+        return number.flatMap { range.contains($0) ? $0 : nil }
     }
 }

@@ -32,42 +32,124 @@ extension OfferAnswerMachine {
 
     /// `apt` of an rtx format (RFC 4588 §8.1).
     private static func associatedType(_ parameters: String?) -> UInt8? {
-        for parameter in (parameters ?? "").split(separator: ";") {
-            let trimmed = parameter.drop { $0 == " " }
-            if trimmed.lowercased().hasPrefix("apt=") { return UInt8(trimmed.dropFirst(4).filter { $0 != " " }) }
-        }
-        return nil
+        FormatParameters.pairs(parameters ?? "").first { $0.name == "apt" }.flatMap { SDPText.decimal($0.value) }
     }
 
+    /// RFC 9429 §5.1.2: these are all taken to mean the same, since `a=fingerprint` tells that DTLS-SRTP is meant.
     static func isKnownProtocol(_ name: String) -> Bool {
-        // RFC 9429 §5.1.2: these are all taken to mean the same.
-        ["UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "RTP/SAVPF", "RTP/SAVP", "TCP/DTLS/RTP/SAVPF", "TCP/TLS/RTP/SAVPF"]
-            .contains(name)
+        [
+            "UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "TCP/DTLS/RTP/SAVPF", "TCP/DTLS/RTP/SAVP", "RTP/SAVPF", "RTP/SAVP",
+            "RTP/AVPF", "RTP/AVP",
+        ].contains(name)
+    }
+
+    /// For each kind the one m-line of the peer's offer that we take, by index. A peer may offer several of a kind: an
+    /// m-line that is ours already stays so, then one that lets media flow goes before one that does not.
+    func acceptedSections(of offer: SessionDescription) -> [Int: (track: MediaConfiguration.Track, codec: Codec)] {
+        var best: [MediaConfiguration.Kind: (rank: Int, index: Int, codec: Codec)] = [:]
+        for (index, section) in offer.media.enumerated() {
+            guard section.port != 0 || (section.isBundleOnly && !offer.bundle.isEmpty), section.isRTCPMultiplexed,
+                Self.isKnownProtocol(section.protocolName), let track = configuration.track(section.kind),
+                offer.bundle.isEmpty || section.mid.map(offer.bundle.contains) == true,
+                let codec = Self.codec(in: section, kind: track.kind)
+            else { continue }
+            let isOurs =
+                if let local, index < local.media.count { !local.media[index].isRejected } else { false }
+            let flows = Self.direction(track, remote: section) != .inactive
+            let rank = (isOurs ? 2 : 0) + (flows ? 1 : 0)
+            if let known = best[track.kind], known.rank >= rank { continue }
+            best[track.kind] = (rank, index, codec)
+        }
+        var accepted: [Int: (track: MediaConfiguration.Track, codec: Codec)] = [:]
+        for one in best.values {
+            guard let track = configuration.track(offer.media[one.index].kind) else { continue }
+            accepted[one.index] = (track, one.codec)
+        }
+        // Without BUNDLE each m-line would need a transport of its own; the first one gets ours.
+        if offer.bundle.isEmpty, let first = accepted.keys.min() { accepted = accepted.filter { $0.key == first } }
+        return accepted
+    }
+
+    static func direction(_ track: MediaConfiguration.Track, remote: MediaSection) -> MediaDirection {
+        let wanted = remote.direction.reversed
+        return MediaDirection(sends: wanted.sends && track.sends, receives: wanted.receives && track.receives)
+    }
+
+    /// RFC 9429 §5.10, RFC 8843 §7.2: m-lines keep their place; only a refused one may change its kind.
+    static func checkReoffer(_ offer: SessionDescription, against local: SessionDescription?) throws(SDPError) {
+        guard let local else { return }
+        guard offer.media.count >= local.media.count else {
+            throw .invalid(reason: "it has fewer media sections than the session")
+        }
+        for (old, new) in zip(local.media, offer.media) where !old.isRejected && new.kind != old.kind {
+            throw .invalid(reason: "it changes the kind of a media section in use")
+        }
+    }
+
+    /// RFC 9429 §5.11: an answer says nothing that the offer did not.
+    static func check(_ answered: MediaSection, against offered: MediaSection) throws(SDPError) {
+        guard answered.kind == offered.kind else {
+            throw .invalid(reason: "the answer changes the kind of a media section")
+        }
+        guard answered.mid == nil || answered.mid == offered.mid else {
+            throw .invalid(reason: "the answer changes the a=mid of a media section")
+        }
+        guard !answered.isRejected else { return }
+        guard !offered.isRejected else { throw .invalid(reason: "the answer accepts a media section that is closed") }
+        guard answered.isRTCPMultiplexed else { throw .invalid(reason: "the answer lacks a=rtcp-mux") }
+        guard answered.formats.allSatisfy(offered.formats.contains) else {
+            throw .invalid(reason: "the answer has a payload type that the offer has not")
+        }
+    }
+
+    /// We have one transport: what the answer leaves out of the bundle needs to name the same one.
+    static func checkBundle(_ accepted: [MediaSection], _ answer: SessionDescription) throws(SDPError) {
+        for section in accepted where section.mid.map(answer.bundle.contains) != true {
+            guard accepted.count == 1 || section.iceUfrag == accepted[0].iceUfrag else {
+                throw .invalid(reason: "the answer accepts several media sections without bundling them")
+            }
+        }
     }
 
     static func bundleRank(_ section: MediaSection, _ description: SessionDescription) -> Int {
         section.mid.flatMap { description.bundle.firstIndex(of: $0) } ?? Int.max
     }
 
+    /// - Parameters:
+    ///   - mid: the offerer's, which an answer may leave out.
+    ///   - localExtensions: what our own description says or will say of header extensions.
     static func media(
-        _ track: MediaConfiguration.Track, remote: MediaSection, codec: Codec, localExtensions: [ExtensionMap],
-        isOfferer: Bool
+        _ track: MediaConfiguration.Track, index: Int, mid: String?, remote: MediaSection, codec: Codec,
+        localExtensions: [ExtensionMap]
     ) -> NegotiatedSession.Media {
-        let wanted = remote.direction.reversed
         let feedback = remote.feedback.filter { $0.payloadType == nil || $0.payloadType == codec.payloadType }
         func has(_ value: String) -> Bool { feedback.contains { $0.value == value } }
-        let groups = remote.retransmissionGroups.first
-        let mid = remote.extensions.first { $0.uri == ExtensionMap.midURI }?.id
+        let group = remote.retransmissionGroups.first
+        let midExtension = remote.extensions.first { $0.uri == ExtensionMap.midURI }
+        let midID = midExtension.flatMap { $0.direction?.receives == false ? nil : $0.id }
+        let parameters = codec.parameters
         return NegotiatedSession.Media(
-            kind: track.kind, mid: remote.mid,
-            direction: MediaDirection(sends: wanted.sends && track.sends, receives: wanted.receives && track.receives),
+            kind: track.kind, mid: mid, direction: direction(track, remote: remote),
             payloadType: codec.payloadType, retransmissionPayloadType: codec.retransmissionPayloadType,
             ssrc: track.ssrc, retransmissionSSRC: track.retransmissionSSRC,
-            remoteSSRCs: groups.map { [$0.media, $0.retransmission] } ?? remote.ssrcs.map(\.ssrc),
-            midExtensionID: localExtensions.contains { $0.id == mid && $0.uri == ExtensionMap.midURI } ? mid : nil,
+            remoteSSRCs: group.map { [$0.media, $0.retransmission] } ?? remote.ssrcs.map(\.ssrc),
+            midExtensionID: localExtensions.contains { $0.id == midID && $0.uri == ExtensionMap.midURI } ? midID : nil,
             feedback: NegotiatedSession.Feedback(
                 nack: has("nack"), pictureLossIndication: has("nack pli"), fullIntraRequest: has("ccm fir")),
-            opus: OpusParameters(parsing: codec.parameters), isRTCPReducedSize: remote.isRTCPReducedSize)
+            opus: track.kind == .audio ? OpusParameters(parsing: parameters) : OpusParameters(),
+            vp8: track.kind == .video ? VP8Parameters(parsing: parameters) : VP8Parameters(),
+            isRTCPReducedSize: remote.isRTCPReducedSize, index: index, remoteStreamID: remote.streamID,
+            remoteTrackID: remote.trackID)
+    }
+
+    /// The m-line whose transport everything uses: the first of the bundle that is accepted (RFC 8843 §7.3.1). Some
+    /// peers write the attributes only into the first m-line of the offer, also where we refuse that one.
+    static func transportSection(accepted: [MediaSection], in remote: SessionDescription) -> MediaSection? {
+        let ranked = accepted.enumerated().sorted {
+            (bundleRank($0.element, remote), $0.offset) < (bundleRank($1.element, remote), $1.offset)
+        }.map(\.element)
+        let bundled = remote.media.filter { $0.mid.map(remote.bundle.contains) == true }
+        return (ranked + bundled).first { $0.iceUfrag != nil } ?? ranked.first
     }
 
     static func session(
@@ -80,16 +162,15 @@ extension OfferAnswerMachine {
         guard !transport.fingerprints.isEmpty else {
             throw .invalid(reason: "it lacks a=fingerprint; unencrypted media is not supported")
         }
-        // Candidates of other bundled sections with the same credentials are of the same transport.
-        var candidates: [ICECandidateLine] = []
-        for section in remote.media where section.iceUfrag == ufrag {
-            for candidate in section.candidates where candidates.count < SessionDescriptionParser.maximumPerSection {
-                candidates.append(candidate)
-            }
+        // The other sections' candidates go away with the bundle; they stand in only where the tagged one has none.
+        var candidates = transport.candidates
+        if candidates.isEmpty {
+            candidates = remote.media.filter { $0.iceUfrag == ufrag }.flatMap(\.candidates)
         }
         return NegotiatedSession(
             media: media, remoteUfrag: ufrag, remotePassword: password, remoteFingerprints: transport.fingerprints,
-            remoteCandidates: candidates, remoteCandidatesEnded: transport.isEndOfCandidates,
-            isRemoteICELite: remote.isICELite, dtlsRole: role)
+            remoteCandidates: Array(candidates.prefix(SessionDescriptionParser.maximumPerSection)),
+            remoteCandidatesEnded: transport.isEndOfCandidates,
+            isRemoteICELite: remote.isICELite, supportsTrickle: remote.iceOptions.contains("trickle"), dtlsRole: role)
     }
 }

@@ -15,11 +15,14 @@ package struct OfferAnswerMachine: Sendable {
     /// What the last completed exchange agreed on.
     package private(set) var negotiated: NegotiatedSession?
 
-    private let configuration: MediaConfiguration
+    let configuration: MediaConfiguration
     private let sessionID: String
     private var sessionVersion: UInt64 = 0
     /// Our last description: its m-lines keep their order and number (RFC 9429 §5.2.2).
-    private var local: SessionDescription?
+    private(set) var local: SessionDescription?
+    /// What `local` was before the open offer.
+    private var stableLocal: SessionDescription?
+    private let preferredRole: NegotiatedSession.DTLSRole
     private var dtlsRole: NegotiatedSession.DTLSRole?
 
     private static let videoPayloadType: UInt8 = 96
@@ -28,9 +31,14 @@ package struct OfferAnswerMachine: Sendable {
     private static let opusFormat = "minptime=10;useinbandfec=1"
     private static let offeredProtocol = "UDP/TLS/RTP/SAVPF"
 
-    /// - Parameter sessionID: the number in `o=`, random below 2^63 (RFC 9429 §5.2.1).
-    package init(configuration: MediaConfiguration, sessionID: UInt64) {
+    /// - Parameters:
+    ///   - sessionID: the number in `o=`, random below 2^63 (RFC 9429 §5.2.1).
+    ///   - preferredRole: what we answer to `actpass`; RFC 9429 §5.3.1 asks for the client, which saves a round trip.
+    package init(
+        configuration: MediaConfiguration, sessionID: UInt64, preferredRole: NegotiatedSession.DTLSRole = .client
+    ) {
         self.configuration = configuration
+        self.preferredRole = preferredRole
         self.sessionID = String(sessionID >> 1)
     }
 
@@ -41,12 +49,18 @@ package struct OfferAnswerMachine: Sendable {
         var offer = SessionDescription(sessionID: sessionID, sessionVersion: nextVersion())
         offer.allowsMixedExtensions = true
         offer.iceOptions = ["trickle"]
-        if let local, signalingState == .stable || negotiated != nil {
-            offer.media = local.media.map { reoffered($0, transport: transport) }
-        } else {
-            offer.media = configuration.tracks.enumerated().map { index, track in
-                offeredSection(track, mid: String(index), isTagged: index == 0, transport: transport)
+        if signalingState == .stable { stableLocal = local }
+        if let stableLocal {
+            let tagged = stableLocal.media.firstIndex { !$0.isRejected }
+            offer.media = stableLocal.media.enumerated().map { index, section in
+                reoffered(section, isTagged: index == tagged, transport: transport)
             }
+        }
+        // Kinds that the session has no m-line for yet come behind those it has.
+        for track in configuration.tracks where !offer.media.contains(where: { $0.kind == track.kind.rawValue }) {
+            let isTagged = offer.media.allSatisfy(\.isRejected)
+            let mid = unusedMid(in: offer.media)
+            offer.media.append(offeredSection(track, mid: mid, isTagged: isTagged, transport: transport))
         }
         offer.bundle = offer.media.filter { !$0.isRejected }.compactMap(\.mid)
         local = offer
@@ -55,7 +69,7 @@ package struct OfferAnswerMachine: Sendable {
     }
 
     package mutating func setRemoteAnswer(_ text: String) throws(SDPError) -> NegotiatedSession {
-        guard signalingState == .haveLocalOffer, let local else {
+        guard signalingState == .haveLocalOffer, var local else {
             throw .wrongState(reason: "An answer arrived, but no offer of ours is open.")
         }
         let answer = try SessionDescription(parsing: text)
@@ -64,32 +78,43 @@ package struct OfferAnswerMachine: Sendable {
                 reason: "the answer has \(answer.media.count) media sections, the offer \(local.media.count)")
         }
         var media: [NegotiatedSession.Media] = []
-        var transportSection: MediaSection?
-        for (offered, answered) in zip(local.media, answer.media) where !answered.isRejected && !offered.isRejected {
-            guard answered.kind == offered.kind else {
-                throw .invalid(reason: "the answer changes the kind of a media section")
+        var accepted: [MediaSection] = []
+        for (index, answered) in answer.media.enumerated() {
+            let offered = local.media[index]
+            try Self.check(answered, against: offered)
+            guard !answered.isRejected else {
+                // It stays in its place, closed (RFC 9429 §5.2.2).
+                local.media[index] = Self.rejected(offered)
+                continue
             }
-            guard answered.isRTCPMultiplexed else { throw .invalid(reason: "the answer lacks a=rtcp-mux") }
             guard let track = configuration.track(answered.kind),
-                let codec = Self.codec(in: answered, kind: track.kind), offered.formats.contains("\(codec.payloadType)")
+                let codec = Self.codec(in: answered, kind: track.kind)
             else { throw .invalid(reason: "the answer accepts a media section without a codec of the offer") }
             media.append(
-                Self.media(track, remote: answered, codec: codec, localExtensions: offered.extensions, isOfferer: true))
-            if transportSection == nil || answered.mid == answer.bundle.first { transportSection = answered }
+                Self.media(
+                    track, index: index, mid: offered.mid, remote: answered, codec: codec,
+                    localExtensions: offered.extensions))
+            accepted.append(answered)
         }
-        guard let transportSection else { throw .noCommonCodec }
+        guard !accepted.isEmpty else { throw .noCommonCodec }
+        try Self.checkBundle(accepted, answer)
+        guard let transportSection = Self.transportSection(accepted: accepted, in: answer) else {
+            throw .noCommonCodec
+        }
         let role = try roleAsOfferer(answeredSetup: transportSection.setup)
         let session = try Self.session(media: media, transport: transportSection, remote: answer, role: role)
+        self.local = local
         dtlsRole = role
         negotiated = session
         signalingState = .stable
         return session
     }
 
-    /// Takes an open offer of ours back (RFC 9429 §4.1.8.2).
+    /// Takes an open offer of ours back (RFC 9429 §4.1.10.2); without one it does nothing.
     package mutating func rollback() {
+        guard signalingState == .haveLocalOffer else { return }
         signalingState = .stable
-        if negotiated == nil { local = nil }
+        local = stableLocal
     }
 
     // MARK: Answering
@@ -102,50 +127,38 @@ package struct OfferAnswerMachine: Sendable {
             throw .wrongState(reason: "An offer arrived while one of ours is open; roll ours back first.")
         }
         let offer = try SessionDescription(parsing: text)
+        try Self.checkReoffer(offer, against: local)
+        let accepted = acceptedSections(of: offer)
+        let indexes = accepted.keys.sorted()
+        // What carries our transport is the first m-line of the bundle that we take (RFC 8843 §7.3.1).
+        let tagged = indexes.min {
+            (Self.bundleRank(offer.media[$0], offer), $0) < (Self.bundleRank(offer.media[$1], offer), $1)
+        }
+        guard let tagged, let remote = Self.transportSection(accepted: indexes.map { offer.media[$0] }, in: offer)
+        else { throw .noCommonCodec }
+        let role = try roleAsAnswerer(offeredSetup: remote.setup)
         var media: [NegotiatedSession.Media] = []
-        var used: Set<MediaConfiguration.Kind> = []
-        var accepted: [Int: (NegotiatedSession.Media, Codec)] = [:]
-        for (index, section) in offer.media.enumerated() {
-            guard !section.isRejected, section.isRTCPMultiplexed, Self.isKnownProtocol(section.protocolName),
-                let track = configuration.track(section.kind), !used.contains(track.kind),
-                offer.bundle.isEmpty || section.mid.map(offer.bundle.contains) == true,
-                let codec = Self.codec(in: section, kind: track.kind)
-            else { continue }
-            // Without BUNDLE each m-line would need a transport of its own; the first one gets ours.
-            if offer.bundle.isEmpty, !accepted.isEmpty { continue }
-            used.insert(track.kind)
-            let one = Self.media(
-                track, remote: section, codec: codec, localExtensions: section.extensions, isOfferer: false)
-            media.append(one)
-            accepted[index] = (one, codec)
-        }
-        guard !accepted.isEmpty else { throw .noCommonCodec }
-        let tagged = accepted.keys.min { first, second in
-            Self.bundleRank(offer.media[first], offer) < Self.bundleRank(offer.media[second], offer)
-        }
-        guard let tagged else { throw .noCommonCodec }
-        // The transport stands in the offer's tagged section (RFC 8843 §7.1.3), which we may have refused.
-        let transportSection =
-            offer.media.first { $0.mid != nil && $0.mid == offer.bundle.first } ?? offer.media[tagged]
-        let role = try roleAsAnswerer(offeredSetup: transportSection.setup ?? offer.media[tagged].setup)
-        let session = try Self.session(media: media, transport: transportSection, remote: offer, role: role)
 
-        var answer = SessionDescription(sessionID: sessionID, sessionVersion: nextVersion())
+        var answer = SessionDescription(sessionID: sessionID, sessionVersion: sessionVersion + 1)
         answer.allowsMixedExtensions = offer.allowsMixedExtensions
         answer.iceOptions = ["trickle"]
         for (index, section) in offer.media.enumerated() {
-            guard let (one, codec) = accepted[index] else {
+            guard let (track, codec) = accepted[index] else {
                 answer.media.append(Self.rejected(section))
                 continue
             }
+            let one = Self.media(
+                track, index: index, mid: section.mid, remote: section, codec: codec,
+                localExtensions: section.extensions)
+            media.append(one)
             answer.media.append(
-                answered(
-                    section, one, codec, isTagged: index == tagged, role: role,
-                    transport: transport))
+                answered(section, one, codec, isTagged: index == tagged, role: role, transport: transport))
         }
+        let session = try Self.session(media: media, transport: remote, remote: offer, role: role)
         if !offer.bundle.isEmpty {
             answer.bundle = offer.bundle.filter { mid in accepted.keys.contains { offer.media[$0].mid == mid } }
         }
+        sessionVersion += 1
         local = answer
         dtlsRole = role
         negotiated = session
@@ -188,13 +201,21 @@ package struct OfferAnswerMachine: Sendable {
         return section
     }
 
-    private func reoffered(_ section: MediaSection, transport: TransportParameters) -> MediaSection {
+    private func unusedMid(in media: [MediaSection]) -> String {
+        let used = Set(media.compactMap(\.mid))
+        return (0...media.count).map(String.init).first { !used.contains($0) } ?? "m\(media.count)"
+    }
+
+    /// RFC 9429 §5.2.2: the m-line with its mid and payload types, with the direction we want and today's transport.
+    private func reoffered(_ section: MediaSection, isTagged: Bool, transport: TransportParameters) -> MediaSection {
+        guard !section.isRejected else { return Self.rejected(section) }
         var section = section
-        guard !section.isRejected else { return section }
+        section.isBundleOnly = false
         if let track = configuration.track(section.kind) {
             section.direction = MediaDirection(sends: track.sends, receives: track.receives)
+            // Our answer left these out where the peer did not want to receive then.
+            addSources(of: track, to: &section)
         }
-        let isTagged = section.iceUfrag != nil
         addTransport(transport, setup: .actpass, isTagged: isTagged, to: &section)
         return section
     }
@@ -225,7 +246,9 @@ package struct OfferAnswerMachine: Sendable {
             }
             section.formatParameters[codec.payloadType] = Self.opusFormat
         }
-        section.extensions = offered.extensions.filter { $0.uri == ExtensionMap.midURI }
+        section.extensions = offered.extensions.filter { $0.uri == ExtensionMap.midURI }.prefix(1).map {
+            ExtensionMap(id: $0.id, uri: $0.uri, direction: $0.direction?.reversed)
+        }
         section.isRTCPMultiplexed = true
         section.isRTCPReducedSize = offered.isRTCPReducedSize
         if media.direction.sends, let track = configuration.track(offered.kind) { addSources(of: track, to: &section) }
@@ -277,7 +300,7 @@ package struct OfferAnswerMachine: Sendable {
     private func roleAsAnswerer(offeredSetup: DTLSSetup?) throws(SDPError) -> NegotiatedSession.DTLSRole {
         switch offeredSetup {
         // An association that exists keeps its roles (RFC 8842 §5.5).
-        case .actpass, nil: return dtlsRole ?? .client
+        case .actpass, nil: return dtlsRole ?? preferredRole
         case .passive: return .client
         case .active: return .server
         case .holdconn: throw .invalid(reason: "a=setup:holdconn cannot be answered")

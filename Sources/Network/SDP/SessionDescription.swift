@@ -84,23 +84,35 @@ package struct FeedbackLine: Hashable, Sendable {
 package struct ExtensionMap: Hashable, Sendable {
     package var id: UInt8
     package var uri: String
+    /// Seen from the side that wrote the line; `nil` where it does not say, which means both ways.
+    package var direction: MediaDirection?
 
-    package init(id: UInt8, uri: String) {
+    package init(id: UInt8, uri: String, direction: MediaDirection? = nil) {
         self.id = id
         self.uri = uri
+        self.direction = direction
     }
 
     package static let midURI = "urn:ietf:params:rtp-hdrext:sdes:mid"
 }
 
+/// `a=fingerprint` (RFC 8122 §5).
 package struct FingerprintLine: Hashable, Sendable {
+    /// Lower case, such as `sha-256`.
     package var algorithm: String
+    /// `AA:BB:…`
     package var value: String
 
     package init(algorithm: String, value: String) {
         self.algorithm = algorithm
         self.value = value
     }
+
+    /// The hash itself; empty where `value` is not of that form, which a parsed description never has.
+    package var bytes: [UInt8] { SDPText.hexBytes(Substring(value)) ?? [] }
+
+    /// Sizes of the hashes of RFC 8122 §5.
+    static let byteCounts = ["md5": 16, "sha-1": 20, "sha-224": 28, "sha-256": 32, "sha-384": 48, "sha-512": 64]
 }
 
 package struct SSRCLine: Hashable, Sendable {

@@ -1,16 +1,30 @@
+extension SessionDescription {
+    /// Reads a description; CRLF and LF both end a line.
+    package init(parsing text: String) throws(SDPError) {
+        self = try SessionDescriptionParser.parse(text)
+    }
+}
+
 /// Reads session descriptions line by line (RFC 8866 §5). A malformed line that we use refuses the whole description
 /// with its number; unknown lines and attributes are passed over (RFC 9429 §5.8).
 struct SessionDescriptionParser {
     static let maximumByteCount = 256 * 1024
     static let maximumLines = 4_096
     static let maximumMediaSections = 64
+    static let maximumFormats = 128
+    /// Of candidates, ssrcs and feedback lines in one section.
     static let maximumPerSection = 256
+    /// Of what a session-level line hands down to each section, so that a small description stays small in memory.
+    static let maximumInherited = 32
 
     private var description = SessionDescription(sessionID: "", sessionVersion: 0)
-    /// Transport attributes at session level stand for every m-line that has none of its own.
-    private var session = MediaSection(kind: "", port: 0, protocolName: "", formats: [])
-    private var current: MediaSection?
+    /// Attributes at session level stand for every m-line that has none of its own.
+    private var session = AttributeReader(
+        section: MediaSection(kind: "", port: 0, protocolName: "", formats: []))
+    private var current: AttributeReader?
     private var line = 0
+    private var sawVersion = false
+    private var sawOrigin = false
 
     static func parse(_ text: String) throws(SDPError) -> SessionDescription {
         guard text.utf8.count <= maximumByteCount else { throw .tooLarge(what: "bytes", limit: maximumByteCount) }
@@ -19,30 +33,19 @@ struct SessionDescriptionParser {
     }
 
     private mutating func run(_ text: String) throws(SDPError) -> SessionDescription {
-        var sawVersion = false
-        var sawOrigin = false
         for bytes in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
             line += 1
             guard line <= Self.maximumLines else { throw .tooLarge(what: "lines", limit: Self.maximumLines) }
-            var content = Substring(bytes)
-            if content.utf8.last == UInt8(ascii: "\r") { content = Substring(content.utf8.dropLast()) }
-            if content.utf8.isEmpty { continue }
-            let utf8 = content.utf8
-            guard utf8.count >= 2, utf8[utf8.index(after: utf8.startIndex)] == UInt8(ascii: "=") else {
-                throw malformed("it does not have the form <type>=<value>")
+            let content = bytes.last == UInt8(ascii: "\r") ? bytes.dropLast() : bytes
+            if content.isEmpty { continue }
+            // What we echo in an answer must not be able to end a line there.
+            guard !content.contains(where: { $0 == 0 || $0 == UInt8(ascii: "\r") }) else {
+                throw malformed("it contains a NUL or a carriage return")
             }
-            let value = Substring(utf8.dropFirst(2))
-            switch utf8.first {
-            case UInt8(ascii: "v"):
-                guard value == "0" else { throw malformed("the version must be 0") }
-                sawVersion = true
-            case UInt8(ascii: "o"):
-                try readOrigin(value)
-                sawOrigin = true
-            case UInt8(ascii: "m"): try readMedia(value)
-            case UInt8(ascii: "a"): try readAttribute(value)
-            default: break
-            }
+            guard content.count >= 2, content[content.index(after: content.startIndex)] == UInt8(ascii: "="),
+                let type = content.first
+            else { throw malformed("it does not have the form <type>=<value>") }
+            try read(type, Substring(content.dropFirst(2)))
         }
         finishSection()
         guard sawVersion, sawOrigin else { throw .invalid(reason: "it lacks its v= or o= line") }
@@ -51,11 +54,40 @@ struct SessionDescriptionParser {
         return description
     }
 
+    private mutating func read(_ type: UInt8, _ value: Substring) throws(SDPError) {
+        guard sawVersion || type == UInt8(ascii: "v") else { throw malformed("a description begins with v=0") }
+        switch type {
+        case UInt8(ascii: "v"):
+            guard value == "0", !sawVersion else { throw malformed("v= must be 0, once, in the first line") }
+            sawVersion = true
+        case UInt8(ascii: "o"):
+            guard !sawOrigin, current == nil else { throw malformed("o= stands once, before the media sections") }
+            try readOrigin(value)
+            sawOrigin = true
+        case UInt8(ascii: "c"):
+            let words = SDPText.words(value)
+            guard words.count == 3, words[0] == "IN", words[1] == "IP4" || words[1] == "IP6" else {
+                throw malformed("c= needs IN, IP4 or IP6, and an address")
+            }
+        case UInt8(ascii: "t"):
+            let times: [UInt64] = SDPText.words(value).compactMap(SDPText.decimal)
+            guard times.count == 2 else { throw malformed("t= needs two numbers") }
+        case UInt8(ascii: "b"):
+            let parts = SDPText.parts(value, at: ":")
+            guard parts.count == 2, !parts[0].isEmpty, let _: UInt64 = SDPText.decimal(parts[1]) else {
+                throw malformed("b= needs a type, a colon and a number")
+            }
+        case UInt8(ascii: "m"): try readMedia(value)
+        case UInt8(ascii: "a"): try readAttribute(value)
+        default: break
+        }
+    }
+
     private func malformed(_ reason: String) -> SDPError { .malformed(line: line, reason: reason) }
 
     private mutating func readOrigin(_ value: Substring) throws(SDPError) {
-        let words = value.split(separator: " ")
-        guard words.count == 6, let version = UInt64(words[2]) else {
+        let words = SDPText.words(value)
+        guard words.count == 6, let version: UInt64 = SDPText.decimal(words[2]) else {
             throw malformed("o= needs six words, the third a number")
         }
         description.sessionID = String(words[1])
@@ -67,172 +99,68 @@ struct SessionDescriptionParser {
         guard description.media.count < Self.maximumMediaSections else {
             throw .tooLarge(what: "media sections", limit: Self.maximumMediaSections)
         }
-        let words = value.split(separator: " ")
-        guard words.count >= 4, let portText = words[1].split(separator: "/").first, let port = UInt16(portText) else {
-            throw malformed("m= needs a kind, a port, a protocol and a format")
+        let words = SDPText.words(value)
+        guard words.count >= 4, let portText = SDPText.parts(words[1], at: "/").first,
+            let port: UInt16 = SDPText.decimal(portText),
+            words.allSatisfy({ SDPText.isToken($0, length: 1...256) })
+        else { throw malformed("m= needs a kind, a port, a protocol and a format") }
+        guard words.count - 3 <= Self.maximumFormats else {
+            throw .tooLarge(what: "formats in a media section", limit: Self.maximumFormats)
         }
-        guard words.count - 3 <= Self.maximumPerSection else {
-            throw .tooLarge(what: "formats in a media section", limit: Self.maximumPerSection)
-        }
-        current = MediaSection(
-            kind: String(words[0]), port: port, protocolName: String(words[2]), formats: words[3...].map(String.init))
+        current = AttributeReader(
+            section: MediaSection(
+                kind: String(words[0]), port: port, protocolName: String(words[2]),
+                formats: words[3...].map(String.init)))
     }
 
     private mutating func finishSection() {
-        guard var section = current else { return }
-        section.iceUfrag = section.iceUfrag ?? session.iceUfrag
-        section.icePassword = section.icePassword ?? session.icePassword
+        guard let current else { return }
+        var section = current.section
+        let session = session.section
+        // A pair of credentials belongs together: one of its own half does not borrow the other.
+        if section.iceUfrag == nil, section.icePassword == nil {
+            section.iceUfrag = session.iceUfrag
+            section.icePassword = session.icePassword
+        }
         section.setup = section.setup ?? session.setup
         if section.fingerprints.isEmpty { section.fingerprints = session.fingerprints }
         if section.extensions.isEmpty { section.extensions = session.extensions }
+        if !current.hasDirection { section.direction = session.direction }
+        section.isEndOfCandidates = section.isEndOfCandidates || session.isEndOfCandidates
         description.media.append(section)
-        current = nil
+        self.current = nil
     }
 
     private mutating func readAttribute(_ attribute: Substring) throws(SDPError) {
-        let parts = attribute.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = SDPText.parts(attribute, at: ":", maximumSplits: 1)
         let name = parts[0]
         let value = parts.count > 1 ? parts[1] : ""
-        if current == nil {
-            switch name {
-            case "group":
-                let words = value.split(separator: " ")
-                if words.first == "BUNDLE", description.bundle.isEmpty {
-                    description.bundle = words.dropFirst().map(String.init)
+        if name == "ice-options" {
+            for option in SDPText.words(value) where !description.iceOptions.contains(String(option)) {
+                guard description.iceOptions.count < Self.maximumInherited else {
+                    throw .tooLarge(what: "ICE options", limit: Self.maximumInherited)
                 }
-            case "ice-lite": description.isICELite = true
-            case "extmap-allow-mixed": description.allowsMixedExtensions = true
-            default: break
+                description.iceOptions.append(String(option))
             }
         }
-        if name == "ice-options" { description.iceOptions += value.split(separator: " ").map(String.init) }
-        var section = current ?? session
-        try Self.read(name, value, into: &section, line: line)
-        if current == nil { session = section } else { current = section }
-    }
-
-    private static func read(
-        _ name: Substring, _ value: Substring, into section: inout MediaSection, line: Int
-    ) throws(SDPError) {
-        func malformed(_ reason: String) -> SDPError { .malformed(line: line, reason: reason) }
-        func capped<T>(_ list: inout [T], _ element: T, _ what: String) throws(SDPError) {
-            guard list.count < maximumPerSection else { throw .tooLarge(what: what, limit: maximumPerSection) }
-            list.append(element)
+        guard current == nil else {
+            try current?.read(name, value, line: line)
+            return
         }
         switch name {
-        case "mid":
-            guard (1...64).contains(value.utf8.count), !value.contains(" ") else {
-                throw malformed("a=mid needs a token")
+        case "group":
+            let words = SDPText.words(value)
+            guard words.first == "BUNDLE", description.bundle.isEmpty else { break }
+            guard words.count - 1 <= Self.maximumMediaSections else {
+                throw .tooLarge(what: "bundled media sections", limit: Self.maximumMediaSections)
             }
-            section.mid = String(value)
-        case "sendrecv", "sendonly", "recvonly", "inactive":
-            section.direction = MediaDirection(rawValue: String(name)) ?? .sendrecv
-        case "rtcp-mux": section.isRTCPMultiplexed = true
-        case "rtcp-rsize": section.isRTCPReducedSize = true
-        case "bundle-only": section.isBundleOnly = true
-        case "end-of-candidates": section.isEndOfCandidates = true
-        case "ice-ufrag": section.iceUfrag = String(value)
-        case "ice-pwd": section.icePassword = String(value)
-        case "setup":
-            guard let setup = DTLSSetup(rawValue: value.lowercased()) else {
-                throw malformed("a=setup must be active, passive, actpass or holdconn")
+            guard Set(words.dropFirst()).count == words.count - 1 else {
+                throw malformed("a=group names the same media section twice")
             }
-            section.setup = setup
-        case "fingerprint":
-            let words = value.split(separator: " ")
-            guard words.count == 2 else { throw malformed("a=fingerprint needs a hash name and its bytes") }
-            try capped(
-                &section.fingerprints,
-                FingerprintLine(algorithm: words[0].lowercased(), value: String(words[1])), "fingerprints")
-        case "rtpmap":
-            guard let map = rtpMap(value) else {
-                throw malformed("a=rtpmap needs a payload type and name/clock rate")
-            }
-            try capped(&section.rtpMaps, map, "payload types")
-        case "fmtp":
-            let words = value.split(separator: " ", maxSplits: 1)
-            guard words.count == 2, let type = payloadType(words[0]) else {
-                throw malformed("a=fmtp needs a payload type and parameters")
-            }
-            section.formatParameters[type] = String(words[1])
-        case "rtcp-fb":
-            let words = value.split(separator: " ", maxSplits: 1)
-            guard words.count == 2, words[0] == "*" || payloadType(words[0]) != nil else {
-                throw malformed("a=rtcp-fb needs a payload type and a value")
-            }
-            try capped(
-                &section.feedback, FeedbackLine(payloadType: payloadType(words[0]), value: words[1].lowercased()),
-                "feedback lines")
-        case "extmap":
-            let words = value.split(separator: " ")
-            guard words.count >= 2, let idText = words[0].split(separator: "/").first, let id = UInt16(idText) else {
-                throw malformed("a=extmap needs an id and a URI")
-            }
-            // Ids above 255 exist for negotiation only (RFC 8285 §7) and cannot be on the wire.
-            if let id = UInt8(exactly: id), id != 0 {
-                try capped(&section.extensions, ExtensionMap(id: id, uri: String(words[1])), "header extensions")
-            }
-        case "candidate":
-            // An empty one ends the candidates, in one browser's way of writing; other damage is not fatal to a call.
-            if let candidate = ICECandidateLine(parsing: value) {
-                try capped(&section.candidates, candidate, "candidates")
-            }
-        case "ssrc": try readSSRC(value, into: &section, line: line)
-        case "ssrc-group":
-            let words = value.split(separator: " ")
-            if words.count == 3, words[0] == "FID", let media = UInt32(words[1]), let repair = UInt32(words[2]) {
-                try capped(
-                    &section.retransmissionGroups, RetransmissionGroup(media: media, retransmission: repair),
-                    "ssrc groups")
-            }
-        case "msid":
-            let words = value.split(separator: " ")
-            section.streamID = words.first.map(String.init)
-            section.trackID = words.count > 1 ? String(words[1]) : nil
-        default: break
+            description.bundle = words.dropFirst().map(String.init)
+        case "ice-lite": description.isICELite = true
+        case "extmap-allow-mixed": description.allowsMixedExtensions = true
+        default: try session.read(name, value, line: line)
         }
-    }
-
-    private static func readSSRC(
-        _ value: Substring, into section: inout MediaSection, line: Int
-    ) throws(SDPError) {
-        let words = value.split(separator: " ", maxSplits: 1)
-        guard let first = words.first, let ssrc = UInt32(first) else {
-            throw .malformed(line: line, reason: "a=ssrc needs a 32-bit number")
-        }
-        let attribute = words.count > 1 ? words[1] : ""
-        let cname = attribute.hasPrefix("cname:") ? String(attribute.dropFirst(6)) : nil
-        if let index = section.ssrcs.firstIndex(where: { $0.ssrc == ssrc }) {
-            if let cname { section.ssrcs[index].cname = cname }
-        } else {
-            guard section.ssrcs.count < maximumPerSection else {
-                throw .tooLarge(what: "ssrcs in a media section", limit: maximumPerSection)
-            }
-            section.ssrcs.append(SSRCLine(ssrc: ssrc, cname: cname))
-        }
-    }
-
-    private static func payloadType(_ text: Substring) -> UInt8? {
-        UInt8(text).flatMap { $0 < 128 ? $0 : nil }
-    }
-
-    private static func rtpMap(_ value: Substring) -> RTPMap? {
-        let words = value.split(separator: " ")
-        guard words.count == 2, let type = payloadType(words[0]) else { return nil }
-        let parts = words[1].split(separator: "/")
-        guard parts.count >= 2, let clock = UInt32(parts[1]), clock > 0 else { return nil }
-        var channels: UInt8 = 1
-        if parts.count > 2 {
-            guard let number = UInt8(parts[2]) else { return nil }
-            channels = number
-        }
-        return RTPMap(payloadType: type, name: String(parts[0]), clockRate: clock, channels: channels)
-    }
-}
-
-extension SessionDescription {
-    /// Reads a description; CRLF and LF both end a line.
-    package init(parsing text: String) throws(SDPError) {
-        self = try SessionDescriptionParser.parse(text)
     }
 }

@@ -27,18 +27,20 @@ extension MediaSection {
         if let setup { lines.append("a=setup:\(setup.rawValue)") }
         if isRTCPMultiplexed { lines.append("a=rtcp-mux") }
         if isRTCPReducedSize { lines.append("a=rtcp-rsize") }
+        // Parameters and feedback may belong to a payload type that has no a=rtpmap.
         for map in rtpMaps {
             let channels = map.channels > 1 ? "/\(map.channels)" : ""
             lines.append("a=rtpmap:\(map.payloadType) \(map.name)/\(map.clockRate)\(channels)")
-            if let parameters = formatParameters[map.payloadType] {
-                lines.append("a=fmtp:\(map.payloadType) \(parameters)")
-            }
-            for line in feedback where line.payloadType == map.payloadType {
-                lines.append("a=rtcp-fb:\(map.payloadType) \(line.value)")
-            }
         }
-        for line in feedback where line.payloadType == nil { lines.append("a=rtcp-fb:* \(line.value)") }
-        for map in extensions { lines.append("a=extmap:\(map.id) \(map.uri)") }
+        for (type, parameters) in formatParameters.sorted(by: { $0.key < $1.key }) {
+            lines.append("a=fmtp:\(type) \(parameters)")
+        }
+        for line in feedback {
+            lines.append("a=rtcp-fb:\(line.payloadType.map { "\($0)" } ?? "*") \(line.value)")
+        }
+        for map in extensions {
+            lines.append("a=extmap:\(map.id)" + (map.direction.map { "/\($0.rawValue)" } ?? "") + " \(map.uri)")
+        }
         if let streamID { lines.append("a=msid:\(streamID)" + (trackID.map { " \($0)" } ?? "")) }
         for group in retransmissionGroups { lines.append("a=ssrc-group:FID \(group.media) \(group.retransmission)") }
         for line in ssrcs {

@@ -5,6 +5,9 @@ import EmisoraCore
 ///
 /// Packets are transformed in place. One thread at a time.
 ///
+/// An RTP packet may be protected again, as a retransmission on the media's own SSRC is, but only with the very same
+/// bytes, header extensions included: with AES-GCM a changed packet under the same index throws `indexReused`.
+///
 /// ```swift
 /// let outbound = try SRTPContext(profile: .aeadAes128Gcm, masterKeyAndSalt: keys.local, direction: .outbound)
 /// let byteCount = try outbound.protectRTP(&slot, byteCount: plainByteCount)
@@ -20,12 +23,17 @@ package final class SRTPContext {
     /// Packets that may arrive late and still be told from repeated ones. RFC 3711 §3.3.2 asks for at least 64; NACK
     /// and reordering at high rates need more.
     private static let replayWindow: UInt = 1024
+    /// Distinct SSRCs that a peer may use; libsrtp keeps about 1 kB for each of them until the session ends.
+    package static let maximumInboundStreamCount = 64
     private static let minimumRTPByteCount = 12
     private static let minimumRTCPByteCount = 8
     private static let maximumPacketByteCount = 65_535
 
     private let session: srtp_t
     private let profile: SRTPProfile
+    /// SSRCs of which an authentic packet came.
+    private var inboundSSRCs: Set<UInt32> = []
+    private var indexGuard: IndexGuard?
 
     package init(profile: SRTPProfile, masterKeyAndSalt: [UInt8], direction: Direction) throws(SRTPError) {
         guard masterKeyAndSalt.count == profile.keyByteCount + profile.saltByteCount else { throw .malformed }
@@ -50,6 +58,9 @@ package final class SRTPContext {
         guard status == srtp_err_status_ok, let created else { throw Self.error(status) }
         session = created
         self.profile = profile
+        indexGuard =
+            direction == .outbound && profile == .aeadAes128Gcm
+            ? IndexGuard(window: Int(Self.replayWindow)) : nil
     }
 
     deinit {
@@ -58,7 +69,12 @@ package final class SRTPContext {
 
     /// Encrypts and authenticates the RTP packet in the first `byteCount` bytes; gives its new size.
     package func protectRTP(_ packet: inout MutableRawSpan, byteCount: Int) throws(SRTPError) -> Int {
-        try protect(&packet, byteCount, minimum: Self.minimumRTPByteCount, overhead: profile.tagByteCount) {
+        if byteCount >= Self.minimumRTPByteCount, byteCount <= packet.byteCount - profile.tagByteCount,
+            indexGuard?.admits(packet.bytes.extracting(first: byteCount)) == false
+        {
+            throw .indexReused
+        }
+        return try protect(&packet, byteCount, minimum: Self.minimumRTPByteCount, overhead: profile.tagByteCount) {
             srtp_protect(session, $0, $1)
         }
     }
@@ -73,13 +89,15 @@ package final class SRTPContext {
     /// Checks and decrypts the SRTP packet in the first `byteCount` bytes; gives the size of the RTP packet.
     package func unprotectRTP(_ packet: inout MutableRawSpan, byteCount: Int) throws(SRTPError) -> Int {
         let minimum = Self.minimumRTPByteCount + profile.tagByteCount
-        return try transform(&packet, byteCount, minimum: minimum) { srtp_unprotect(session, $0, $1) }
+        return try unprotect(&packet, byteCount, minimum: minimum, ssrcOffset: 8) { srtp_unprotect(session, $0, $1) }
     }
 
     /// Checks and decrypts the SRTCP packet in the first `byteCount` bytes; gives the size of the RTCP packet.
     package func unprotectRTCP(_ packet: inout MutableRawSpan, byteCount: Int) throws(SRTPError) -> Int {
         let minimum = Self.minimumRTCPByteCount + profile.tagByteCount + 4
-        return try transform(&packet, byteCount, minimum: minimum) { srtp_unprotect_rtcp(session, $0, $1) }
+        return try unprotect(&packet, byteCount, minimum: minimum, ssrcOffset: 4) {
+            srtp_unprotect_rtcp(session, $0, $1)
+        }
     }
 
     // MARK: Inside
@@ -89,10 +107,23 @@ package final class SRTPContext {
     private func protect(
         _ packet: inout MutableRawSpan, _ byteCount: Int, minimum: Int, overhead: Int, _ operation: Operation
     ) throws(SRTPError) -> Int {
-        guard packet.byteCount - byteCount >= overhead else {
-            throw .noRoom(needed: overhead, available: packet.byteCount - byteCount)
+        guard byteCount >= 0, packet.byteCount - byteCount >= overhead else {
+            throw .noRoom(needed: overhead, available: packet.byteCount - max(0, byteCount))
         }
         return try transform(&packet, byteCount, minimum: minimum, operation)
+    }
+
+    private func unprotect(
+        _ packet: inout MutableRawSpan, _ byteCount: Int, minimum: Int, ssrcOffset: Int, _ operation: Operation
+    ) throws(SRTPError) -> Int {
+        guard byteCount >= minimum, byteCount <= packet.byteCount else { throw .malformed }
+        // In the clear in both formats, and covered by the tag.
+        let ssrc = packet.bytes.unsafeLoadUnaligned(fromByteOffset: ssrcOffset, as: UInt32.self)
+        let isKnown = inboundSSRCs.contains(ssrc)
+        guard isKnown || inboundSSRCs.count < Self.maximumInboundStreamCount else { throw .tooManyStreams }
+        let plainByteCount = try transform(&packet, byteCount, minimum: minimum, operation)
+        if !isKnown { inboundSSRCs.insert(ssrc) }
+        return plainByteCount
     }
 
     private func transform(

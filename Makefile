@@ -1,0 +1,33 @@
+# Everything a person runs. `make help` lists it.
+.PHONY: help demo build test bench lint format docs clean
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@echo '  demo takes PORT=8080 ROOM=demo HOST=127.0.0.1 CAPTURE=noise|pattern|file:PATH'
+
+demo: ## signaling server and a publisher; open the printed URL in a browser
+	@scripts/demo
+
+build: ## release build
+	@scripts/setup
+	@swift build -c release
+
+test: ## all tests: unit, loopback, browser, sanitizers, outside package
+	@scripts/test
+
+bench: ## CPU of the publisher against bare libvpx + libopus
+	@scripts/setup
+	@scripts/bench
+
+lint: ## formatting, imports and floors
+	@scripts/lint
+
+format: ## formats the sources in place
+	@swift format -i -r Package.swift Sources Tests signaling samples
+
+docs: ## DocC pages into .build/docs
+	@scripts/docs
+
+clean: ## removes build products
+	@rm -rf .build

@@ -1,0 +1,82 @@
+/// The command line, read by a declarative table of options.
+struct Arguments {
+    /// One option: its name, what its value may be, and where it goes.
+    struct Option {
+        let name: String
+        /// For people: `N`, `WxH`, `noise|pattern|file:PATH|none`.
+        let values: String
+        let help: String
+        /// Takes the value; `false` when it is not allowed.
+        let accept: (String) -> Bool
+    }
+
+    /// What is wrong, in one line that names the argument and what is allowed.
+    struct Usage: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Reads `arguments`; gives those that are no options.
+    static func parse(_ arguments: [String], options: [Option]) throws -> [String] {
+        var positional: [String] = []
+        var index = 0
+        while index < arguments.count {
+            let argument = arguments[index]
+            index += 1
+            guard argument.hasPrefix("-"), argument != "-" else {
+                positional.append(argument)
+                continue
+            }
+            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let option = options.first(where: { "--\($0.name)" == parts[0] }) else {
+                let known = options.map { "--\($0.name)" }.joined(separator: ", ")
+                throw Usage(description: "\(parts[0]): unknown option; allowed: \(known)")
+            }
+            let value: String
+            if parts.count > 1 {
+                value = String(parts[1])
+            } else if index < arguments.count {
+                value = arguments[index]
+                index += 1
+            } else {
+                throw Usage(description: "--\(option.name): a value is missing; allowed: \(option.values)")
+            }
+            guard option.accept(value) else {
+                throw Usage(description: "--\(option.name): \(value) is not allowed; allowed: \(option.values)")
+            }
+        }
+        return positional
+    }
+
+    static func help(_ options: [Option]) -> String {
+        let width = options.map { $0.name.count + $0.values.count + 3 }.max() ?? 0
+        return options.map { option in
+            let left = "--\(option.name) \(option.values)"
+            return "  " + left + String(repeating: " ", count: max(1, width + 2 - left.count)) + option.help
+        }.joined(separator: "\n")
+    }
+
+    // MARK: Values
+
+    /// `640x480`.
+    static func size(_ text: String) -> (width: Int, height: Int)? {
+        let parts = text.split(separator: "x").map { Int($0) }
+        guard parts.count == 2, let width = parts[0], let height = parts[1], (16...16_383).contains(width),
+            (16...16_383).contains(height)
+        else { return nil }
+        return (width, height)
+    }
+
+    /// `1500k`, `2M` or plain bits a second.
+    static func bitrate(_ text: String) -> Int? {
+        let multiplier = text.hasSuffix("k") ? 1_000 : text.hasSuffix("M") ? 1_000_000 : 1
+        let digits = multiplier == 1 ? Substring(text) : text.dropLast()
+        guard let value = Double(digits), value.isFinite, value > 0 else { return nil }
+        let bits = value * Double(multiplier)
+        return (10_000...100_000_000).contains(bits) ? Int(bits) : nil
+    }
+
+    static func seconds(_ text: String) -> Double? {
+        guard let value = Double(text), value.isFinite, value > 0, value <= 1_000_000 else { return nil }
+        return value
+    }
+}

@@ -1,0 +1,65 @@
+import Emisora
+import FoundationEssentials
+
+/// The one JSON line that a command ends with: W3C webrtc-stats names where there is one.
+struct PublishFigures: Encodable {
+    var framesCaptured: UInt64 = 0
+    var framesEncoded: UInt64 = 0
+    var keyFramesEncoded: UInt64 = 0
+    var framesSent: UInt64 = 0
+    var framesLostByDriver: UInt64 = 0
+    var framesDroppedByReason: [String: UInt64] = [:]
+    var bytesSent: UInt64 = 0
+    var packetsSent: UInt64 = 0
+    var retransmittedPacketsSent: UInt64 = 0
+    var nackCount: UInt64 = 0
+    var pliCount: UInt64 = 0
+    var firCount: UInt64 = 0
+    var audioFramesEncoded: UInt64 = 0
+    var totalEncodeTime = 0.0
+    var subscribersTotal = 0
+    /// From the start to the first encoded picture.
+    var timeToFirstFrameMs: Double?
+    var duration = 0.0
+}
+
+struct WatchFigures: Encodable {
+    var framesDecoded: UInt64 = 0
+    var keyFramesDecoded: UInt64 = 0
+    var framesReceived: UInt64 = 0
+    var framesDropped: UInt64 = 0
+    var frameWidth = 0
+    var frameHeight = 0
+    var bytesReceived: UInt64 = 0
+    var packetsReceived: UInt64 = 0
+    var packetsLost: Int64 = 0
+    var jitter = 0.0
+    var nackCount: UInt64 = 0
+    var pliCount: UInt64 = 0
+    var totalSamplesReceived: UInt64 = 0
+    var concealedSamples: UInt64 = 0
+    /// The loudest 20 ms, 0…1.
+    var audioLevel = 0.0
+    var timeToFirstFrameMs: Double?
+    /// Pictures with an intact pattern mark, and what the marks told.
+    var patternFrames: UInt64 = 0
+    var patternFramesOutOfOrder: UInt64 = 0
+    var patternFramesMissed: UInt64 = 0
+    /// From capture to decoded, by the pattern's own clock; only on the same machine.
+    var latencyP50Ms: Double?
+    var latencyP95Ms: Double?
+    var srtpCipher = ""
+    var dtlsCipher = ""
+}
+
+extension Encodable {
+    /// This value as one line of JSON.
+    var jsonLine: String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.nonConformingFloatEncodingStrategy = .convertToString(
+            positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+        guard let data = try? encoder.encode(self) else { return "{}" }
+        return String(decoding: data, as: UTF8.self)
+    }
+}

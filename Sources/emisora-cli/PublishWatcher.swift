@@ -1,0 +1,90 @@
+import Emisora
+
+/// Follows a session that publishes: a line of live figures a second for a person, figures at the end for a machine.
+actor PublishWatcher {
+    private let session: Session
+    private let start: Instant
+    private var previous: PublisherStatistics?
+    private var subscribersTotal = 0
+    private var firstFrameAt: Instant?
+    private var isEnded = false
+    private(set) var figures = PublishFigures()
+
+    init(session: Session, start: Instant) {
+        self.session = session
+        self.start = start
+    }
+
+    /// Returns at `end`, on a termination signal, or when the session is over.
+    func run(until end: Instant?) async {
+        let session = session
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await self.followEvents() }
+            group.addTask { await self.printFigures() }
+            group.addTask { await Termination.wait() }
+            if let end {
+                group.addTask { try? await Task.sleep(for: end - MonotonicTime.now()) }
+            }
+            await group.next()
+            isEnded = true
+            group.cancelAll()
+        }
+        await update(with: session.statistics())
+    }
+
+    private func followEvents() async {
+        for await event in session.events {
+            if isEnded { return }
+            switch event {
+            case .subscriberConnected(_, let count):
+                subscribersTotal += 1
+                Terminal.note("A viewer joined; \(count) now.")
+            case .subscriberDisconnected(_, let count, let reason):
+                Terminal.note("A viewer left (\(reason)); \(count) now.")
+            case .signalingLost(let reason): Terminal.note("\(reason) Media goes on; trying again.")
+            case .signalingRestored: Terminal.note("The signaling server is back.")
+            case .captureFailed(_, let error): Terminal.note("Capture failed: \(error)")
+            case .disconnected(let reason): Terminal.note("Session over: \(reason)")
+            case .streamPublished, .streamUnpublished, .subscriptionConnected, .subscriptionEnded, .captureDidDrop:
+                break
+            }
+        }
+    }
+
+    private func printFigures() async {
+        while !Task.isCancelled, !isEnded {
+            // The interval of the display itself; nothing waits for it.
+            try? await Task.sleep(for: .seconds(1))
+            guard !Task.isCancelled, !isEnded else { return }
+            let statistics = await session.statistics()
+            guard let now = statistics.publishers.first else { continue }
+            await update(with: statistics)
+            if let previous {
+                let frames = now.framesEncoded - previous.framesEncoded
+                let kilobits = Double(now.bytesEncoded - previous.bytesEncoded) * 8 / 1_000
+                let dropped = now.capture.totalDropped - previous.capture.totalDropped
+                let idle = now.subscriberCount == 0 ? " (idle: nobody watches)" : ""
+                Terminal.note(
+                    "\(frames) fps  \(Int(kilobits)) kbit/s  viewers \(now.subscriberCount)  "
+                        + "drops \(dropped)/s  captured \(now.capture.framesCaptured)\(idle)")
+            }
+            previous = now
+        }
+    }
+
+    private func update(with statistics: SessionStatistics) {
+        guard let now = statistics.publishers.first else { return }
+        figures.keyFramesEncoded = now.keyFramesEncoded
+        figures.framesSent = now.framesSent
+        figures.bytesSent = now.bytesSent
+        figures.packetsSent = now.packetsSent
+        figures.retransmittedPacketsSent = now.retransmittedPacketsSent
+        figures.nackCount = now.nackCount
+        figures.pliCount = now.pliCount
+        figures.firCount = now.firCount
+        figures.audioFramesEncoded = now.audioFramesEncoded
+        figures.totalEncodeTime = now.totalEncodeTime.inSeconds
+        figures.subscribersTotal = subscribersTotal
+        figures.timeToFirstFrameMs = now.firstFrameEncodedAt.map { ($0 - start).inMilliseconds }
+    }
+}

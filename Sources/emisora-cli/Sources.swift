@@ -1,0 +1,49 @@
+import Emisora
+
+/// What `--video` and `--audio` name.
+enum VideoSource {
+    case none
+    case noise
+    case pattern
+    case file(String)
+
+    static let values = "noise|pattern|file:PATH|none"
+
+    init?(_ text: String) {
+        switch text {
+        case "none": self = .none
+        case "noise": self = .noise
+        case "pattern": self = .pattern
+        default:
+            guard text.hasPrefix("file:"), text.count > 5 else { return nil }
+            self = .file(String(text.dropFirst(5)))
+        }
+    }
+
+    func makeCapture(
+        width: Int, height: Int, frameRate: FrameRate, clicks: ClickTrack
+    ) throws(CaptureError) -> (any VideoCapture)? {
+        switch self {
+        case .none: nil
+        case .noise: try NoiseCapture(width: width, height: height, frameRate: frameRate)
+        case .pattern: try PatternCapture(width: width, height: height, frameRate: frameRate, clicks: clicks)
+        case .file(let path): try FileCapture(path: path)
+        }
+    }
+}
+
+enum AudioSource: String {
+    case tone
+    case silence
+    case none
+
+    static let values = "tone|silence|none"
+
+    func makeCapture(clicks: ClickTrack) -> (any AudioCapture)? {
+        switch self {
+        case .tone: ToneCapture(clicks: clicks)
+        case .silence: SilenceCapture()
+        case .none: nil
+        }
+    }
+}

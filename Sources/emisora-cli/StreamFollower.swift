@@ -1,0 +1,73 @@
+import Emisora
+
+/// Receives a stream of a room whenever it is there: waits for it, and takes it up again when it comes back.
+actor StreamFollower {
+    private let session: Session
+    private let wanted: String?
+    private let sink: WatchSink
+    private var subscriber: Subscriber?
+    private var figures = WatchFigures()
+
+    init(session: Session, stream: String?, sink: WatchSink) {
+        self.session = session
+        wanted = stream
+        self.sink = sink
+    }
+
+    func run() async {
+        await follow(await session.streams)
+        for await event in session.events {
+            switch event {
+            case .streamPublished(let name): await follow([name])
+            case .subscriptionEnded(_, let reason):
+                Terminal.note("The stream ended (\(reason)); waiting for it to come back.")
+                await keepFigures()
+                subscriber = nil
+                await follow(await session.streams)
+            case .signalingLost(let reason): Terminal.note("\(reason) Trying again.")
+            default: break
+            }
+        }
+    }
+
+    private func follow(_ streams: [String]) async {
+        guard subscriber == nil, let name = streams.first(where: { wanted == nil || wanted == $0 }) else { return }
+        let subscriber = Subscriber(videoSink: sink, audioSink: sink)
+        self.subscriber = subscriber
+        do {
+            try await session.subscribe(subscriber, to: name)
+        } catch {
+            Terminal.note("\(name): \(error)")
+            if self.subscriber === subscriber { self.subscriber = nil }
+        }
+    }
+
+    /// Ends receiving and gives the figures of all of it.
+    func finish() async -> WatchFigures {
+        await keepFigures()
+        if let subscriber { await session.unsubscribe(subscriber) }
+        sink.fill(&figures)
+        return figures
+    }
+
+    private func keepFigures() async {
+        guard let now = await session.statistics().subscribers.first else { return }
+        figures.framesDecoded += now.framesDecoded
+        figures.keyFramesDecoded += now.keyFramesDecoded
+        figures.framesReceived += now.framesReceived
+        figures.framesDropped += now.framesDropped
+        figures.frameWidth = now.frameWidth
+        figures.frameHeight = now.frameHeight
+        figures.bytesReceived += now.bytesReceived
+        figures.packetsReceived += now.packetsReceived
+        figures.packetsLost += now.packetsLost
+        figures.jitter = now.jitter
+        figures.nackCount += now.nackCount
+        figures.pliCount += now.pliCount
+        figures.totalSamplesReceived += now.totalSamplesReceived
+        figures.concealedSamples += now.concealedSamples
+        figures.srtpCipher = now.srtpCipher
+        figures.dtlsCipher = now.dtlsCipher
+        figures.timeToFirstFrameMs = figures.timeToFirstFrameMs ?? now.timeToFirstFrame?.inMilliseconds
+    }
+}

@@ -1,0 +1,84 @@
+import Emisora
+
+/// `emisora watch`: a stream of a room, decoded and counted.
+struct WatchCommand {
+    private var url = ""
+    private var stream: String?
+    private var frames = 1
+    private var timeout = 30.0
+    private var save: String?
+
+    static let usage = "emisora watch ws://HOST:PORT/ROOM [options]"
+
+    private init() {}
+
+    private final class Box {
+        var command = WatchCommand()
+    }
+
+    init(_ arguments: [String]) throws {
+        let box = Box()
+        let rest = try Arguments.parse(arguments, options: Self.options(box))
+        guard rest.count == 1, rest[0].hasPrefix("ws://") else {
+            throw Arguments.Usage(description: "URL: one is needed; allowed: ws://HOST:PORT/ROOM")
+        }
+        self = box.command
+        url = rest[0]
+    }
+
+    static var help: String { usage + "\n" + Arguments.help(options(Box())) }
+
+    private static func options(_ box: Box) -> [Arguments.Option] {
+        func set<Value>(_ path: WritableKeyPath<WatchCommand, Value>, _ value: Value?) -> Bool {
+            guard let value else { return false }
+            box.command[keyPath: path] = value
+            return true
+        }
+        return [
+            .init(name: "frames", values: "N", help: "pictures to decode before it ends well (1)") {
+                set(\.frames, Int($0).flatMap { $0 > 0 ? $0 : nil })
+            },
+            .init(name: "timeout", values: "SECONDS", help: "gives up after that time (30)") {
+                set(\.timeout, Arguments.seconds($0))
+            },
+            .init(name: "save", values: "FRAME.png|CLIP.y4m", help: "keeps the last picture, or all of them") {
+                set(\.save, $0.hasSuffix(".png") || $0.hasSuffix(".y4m") ? .some(.some($0)) : nil)
+            },
+            .init(name: "stream", values: "NAME", help: "which stream of the room (the first)") {
+                set(\.stream, $0.isEmpty ? nil : .some(.some($0)))
+            },
+        ]
+    }
+
+    func run() async -> Int32 {
+        do {
+            return try await watch()
+        } catch {
+            Terminal.note("emisora watch: \(error)")
+            return 1
+        }
+    }
+
+    private func watch() async throws -> Int32 {
+        let sink = try WatchSink(wanted: frames, save: save)
+        let deadline = MonotonicTime.now() + .nanoseconds(Int64(timeout * 1e9))
+        let session = try await Session.connect(to: url)
+        let watcher = StreamFollower(session: session, stream: stream, sink: sink)
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await watcher.run() }
+            group.addTask { await sink.waitUntilDone() }
+            group.addTask { await Termination.wait() }
+            group.addTask { try? await Task.sleep(for: deadline - MonotonicTime.now()) }
+            await group.next()
+            group.cancelAll()
+        }
+        let figures = await watcher.finish()
+        await session.disconnect()
+        let isComplete = sink.finish()
+        Terminal.result(figures.jsonLine)
+        if !isComplete {
+            Terminal.note("emisora watch: \(sink.count) of \(frames) pictures were decoded.")
+        }
+        return isComplete ? 0 : 1
+    }
+}

@@ -1,0 +1,110 @@
+import Emisora
+import Synchronization
+
+/// Counts, measures and keeps decoded pictures.
+final class WatchSink: VideoFrameSink, AudioFrameSink {
+    private struct State {
+        var count = 0
+        var audioLevel = 0.0
+        var marks: UInt64 = 0
+        var outOfOrder: UInt64 = 0
+        var missed: UInt64 = 0
+        var lastNumber: UInt32?
+        var latencies: [Double] = []
+        var lastFrame: VideoFrame?
+        var hasSaveFailed = false
+    }
+
+    private let wanted: Int
+    private let path: String?
+    private let state = Mutex(State())
+    private let recording: Recording?
+    private let done: AsyncStream<Void>
+    private let doneContinuation: AsyncStream<Void>.Continuation
+
+    /// The open clip; touched on the decoder thread alone.
+    private final class Recording: @unchecked Sendable {
+        // Invariant behind `@unchecked Sendable`: only `receive(_ frame: VideoFrame)` uses it, which one thread calls.
+        let writer: Y4MWriter
+        init(_ writer: Y4MWriter) { self.writer = writer }
+    }
+
+    init(wanted: Int, save path: String?) throws(CaptureError) {
+        self.wanted = wanted
+        self.path = path
+        recording = if let path, path.hasSuffix(".y4m") { Recording(try Y4MWriter(path: path)) } else { nil }
+        (done, doneContinuation) = AsyncStream.makeStream()
+    }
+
+    var count: Int { state.withLock { $0.count } }
+
+    /// Returns when the wanted pictures are there, or when the task is cancelled.
+    func waitUntilDone() async {
+        for await _ in done { return }
+    }
+
+    func receive(_ frame: VideoFrame) {
+        let now = MonotonicTime.now()
+        let mark = PatternReader.read(frame)
+        let (isWanted, isLast) = state.withLock { state in
+            guard state.count < wanted else { return (false, false) }
+            state.count += 1
+            if let mark { Self.note(mark, now: now, in: &state) }
+            if recording == nil, path != nil { state.lastFrame = frame }
+            return (true, state.count == wanted)
+        }
+        if isWanted, let recording, !recording.writer.write(frame) {
+            state.withLock { $0.hasSaveFailed = true }
+        }
+        if isLast { doneContinuation.yield() }
+    }
+
+    func receive(_ frame: AudioFrame) {
+        let level = frame.level
+        state.withLock { $0.audioLevel = max($0.audioLevel, level) }
+    }
+
+    private static func note(_ mark: PatternMark, now: Instant, in state: inout State) {
+        state.marks += 1
+        state.latencies.append((now - mark.captureTime).inMilliseconds)
+        if let last = state.lastNumber {
+            if mark.frameNumber <= last {
+                state.outOfOrder += 1
+            } else {
+                state.missed += UInt64(mark.frameNumber - last - 1)
+            }
+        }
+        state.lastNumber = mark.frameNumber
+    }
+
+    func fill(_ figures: inout WatchFigures) {
+        let state = state.withLock { $0 }
+        figures.audioLevel = state.audioLevel
+        figures.patternFrames = state.marks
+        figures.patternFramesOutOfOrder = state.outOfOrder
+        figures.patternFramesMissed = state.missed
+        let sorted = state.latencies.sorted()
+        if !sorted.isEmpty {
+            figures.latencyP50Ms = sorted[sorted.count / 2]
+            figures.latencyP95Ms = sorted[min(sorted.count - 1, sorted.count * 95 / 100)]
+        }
+    }
+
+    /// Writes the picture where one was asked for; answers whether everything wanted is there.
+    func finish() -> Bool {
+        let state = state.withLock { $0 }
+        if let path, recording == nil, let frame = state.lastFrame {
+            do {
+                try PictureFile.writePNG(frame, to: path)
+            } catch {
+                Terminal.note("\(path): \(error)")
+                return false
+            }
+        }
+        if state.hasSaveFailed {
+            Terminal.note("\(path ?? ""): not all pictures could be written; the size changed or the disk is full.")
+            return false
+        }
+        return state.count >= wanted
+    }
+}

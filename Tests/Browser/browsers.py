@@ -1,0 +1,155 @@
+"""The two browsers behind one small interface: open, evaluate, wait_for, screenshot, close."""
+import base64
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+
+from playwright.sync_api import sync_playwright
+from websockets.sync.client import connect
+
+
+class Browser:
+    name = ""
+
+    def open(self, url):
+        raise NotImplementedError
+
+    def evaluate(self, expression):
+        """The value of a JavaScript expression; promises are awaited."""
+        raise NotImplementedError
+
+    def screenshot(self, path):
+        raise NotImplementedError
+
+    def close(self):
+        raise NotImplementedError
+
+    def wait_for(self, expression, timeout, what=None):
+        """Waits until the expression is true and gives its value."""
+        deadline = time.monotonic() + timeout
+        while True:
+            value = self.evaluate(expression)
+            if value:
+                return value
+            if time.monotonic() > deadline:
+                state = self.evaluate("JSON.stringify(window.emisora || null)")
+                raise AssertionError(f"{self.name}: {what or expression} did not come within {timeout} s; page: {state}")
+            time.sleep(0.02)
+
+
+class Chromium(Browser):
+    name = "chromium"
+
+    def __init__(self):
+        self._playwright = sync_playwright().start()
+        self._browser = self._playwright.chromium.launch(
+            executable_path="/usr/bin/chromium", headless=True,
+            args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                  "--autoplay-policy=no-user-gesture-required"])
+        self._page = self._browser.new_page(viewport={"width": 1100, "height": 800})
+
+    def open(self, url):
+        self._page.goto(url)
+
+    def evaluate(self, expression):
+        return self._page.evaluate(expression)
+
+    def screenshot(self, path):
+        self._page.screenshot(path=str(path))
+
+    def new_tab(self):
+        """Another page of the same browser, as a browser of its own."""
+        tab = object.__new__(Chromium)
+        tab._page = self._browser.new_page()
+        tab._browser = tab._playwright = None
+        return tab
+
+    def close(self):
+        if self._browser is None:
+            self._page.close()
+            return
+        self._browser.close()
+        self._playwright.stop()
+
+
+class Firefox(Browser):
+    name = "firefox"
+    PREFERENCES = {
+        "media.autoplay.default": 0,
+        "media.peerconnection.ice.obfuscate_host_addresses": False,
+        "browser.shell.checkDefaultBrowser": False,
+        "datareporting.policy.dataSubmissionEnabled": False,
+        "toolkit.telemetry.reportingpolicy.firstRun": False,
+        "app.update.enabled": False,
+    }
+
+    def __init__(self):
+        self._profile = tempfile.mkdtemp(prefix="emisora-firefox-")
+        lines = [f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in self.PREFERENCES.items()]
+        pathlib.Path(self._profile, "user.js").write_text("\n".join(lines))
+        self._process = subprocess.Popen(
+            ["firefox-esr", "--headless", "--no-remote", "--profile", self._profile, "--remote-debugging-port=0",
+             "--width", "1100", "--height", "900"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        url = None
+        for line in self._process.stderr:
+            found = re.search(r"WebDriver BiDi listening on (ws://\S+)", line)
+            if found:
+                url = found.group(1)
+                break
+        if url is None:
+            raise RuntimeError("firefox-esr ended without a WebDriver BiDi address")
+        # The pipe must not fill up while the browser lives.
+        threading.Thread(target=self._process.stderr.read, daemon=True).start()
+        self._id = 0
+        self._socket = connect(url + "/session", max_size=None)
+        self._command("session.new", {"capabilities": {}})
+        self._context = self._command("browsingContext.getTree", {})["contexts"][0]["context"]
+
+    def _command(self, method, params):
+        self._id += 1
+        self._socket.send(json.dumps({"id": self._id, "method": method, "params": params}))
+        while True:
+            message = json.loads(self._socket.recv(timeout=60))
+            if message.get("id") != self._id:
+                continue
+            if message["type"] == "error":
+                raise RuntimeError(f"{method}: {message['error']}: {message['message']}")
+            return message["result"]
+
+    def open(self, url):
+        self._command("browsingContext.navigate", {"context": self._context, "url": url, "wait": "complete"})
+
+    def evaluate(self, expression):
+        result = self._command("script.evaluate", {
+            "expression": f"(async () => JSON.stringify(await ({expression})))()",
+            "target": {"context": self._context}, "awaitPromise": True})
+        if result["type"] == "exception":
+            raise RuntimeError(result["exceptionDetails"]["text"])
+        text = result["result"].get("value")
+        return None if text is None else json.loads(text)
+
+    def screenshot(self, path):
+        data = self._command("browsingContext.captureScreenshot", {"context": self._context})["data"]
+        pathlib.Path(path).write_bytes(base64.b64decode(data))
+
+    def close(self):
+        try:
+            self._command("browser.close", {})
+        except Exception:
+            pass
+        self._socket.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+
+BROWSERS = {"chromium": Chromium, "firefox": Firefox}

@@ -1,0 +1,55 @@
+import pytest
+
+from browsers import BROWSERS
+from processes import LOGS, Process, Server
+
+
+@pytest.fixture
+def started():
+    """Makes processes that are ended with the test, whatever happens."""
+    running = []
+
+    def start(make, *arguments, **options):
+        process = make(*arguments, **options)
+        running.append(process)
+        return process
+
+    yield start
+    for process in reversed(running):
+        process.kill()
+
+
+@pytest.fixture
+def server(started):
+    return started(Server)
+
+
+@pytest.fixture
+def publish(started, server):
+    def start(room="demo", *arguments):
+        process = started(Process, "publish", server.room(room), *arguments)
+        process.wait_for_text("Publishing")
+        return process
+
+    return start
+
+
+@pytest.fixture(params=list(BROWSERS))
+def browser(request):
+    browser = BROWSERS[request.param]()
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def chromium():
+    browser = BROWSERS["chromium"]()
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def pictures():
+    folder = LOGS / "pictures"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

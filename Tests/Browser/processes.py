@@ -1,0 +1,87 @@
+"""The project's own programs as test fixtures: started on free ports, ended by id, their output kept."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LOGS = ROOT / ".build" / "test-logs"
+
+
+def binary():
+    """The tool under test: EMISORA_BIN, or the newest build."""
+    if "EMISORA_BIN" in os.environ:
+        return os.environ["EMISORA_BIN"]
+    found = [p for p in (ROOT / ".build/release/emisora", ROOT / ".build/debug/emisora") if p.exists()]
+    if not found:
+        raise RuntimeError("emisora is not built; run: swift build -c release --product emisora")
+    return str(max(found, key=lambda p: p.stat().st_mtime))
+
+
+class Process:
+    _count = 0
+
+    def __init__(self, *arguments, env=None):
+        LOGS.mkdir(parents=True, exist_ok=True)
+        Process._count += 1
+        self.arguments = [str(a) for a in arguments]
+        name = f"{Process._count:03}-{self.arguments[0]}"
+        self.out_path = LOGS / f"{name}.out"
+        self.err_path = LOGS / f"{name}.err"
+        self._out = open(self.out_path, "wb")
+        self._err = open(self.err_path, "wb")
+        self.process = subprocess.Popen(
+            [binary(), *self.arguments], stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
+            env={**os.environ, **(env or {})})
+
+    def stderr(self):
+        return self.err_path.read_text(errors="replace")
+
+    def stdout(self):
+        return self.out_path.read_text(errors="replace")
+
+    def wait_for_text(self, pattern, timeout=15):
+        deadline = time.monotonic() + timeout
+        while True:
+            found = re.search(pattern, self.stderr())
+            if found:
+                return found
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"{self.arguments}: no /{pattern}/ in: {self.stderr()}")
+            time.sleep(0.02)
+
+    def wait(self, timeout=60):
+        code = self.process.wait(timeout=timeout)
+        self._out.close()
+        self._err.close()
+        return code
+
+    def figures(self):
+        """The JSON line that standard output ends with."""
+        return json.loads(self.stdout().strip().splitlines()[-1])
+
+    def interrupt(self, timeout=15):
+        """Ends it as Ctrl-C does; gives the exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        return self.wait(timeout)
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+
+class Server(Process):
+    def __init__(self, port=0):
+        super().__init__("serve", "--host", "127.0.0.1", "--port", port)
+        self.port = int(self.wait_for_text(r"http://127\.0\.0\.1:(\d+)/").group(1))
+
+    def http(self, path):
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def room(self, name):
+        return f"ws://127.0.0.1:{self.port}/{name}"

@@ -1,0 +1,90 @@
+"""The viewer page in real browsers, fed by the real publisher through the real server."""
+import time
+
+LIVE = "window.emisora && window.emisora.state === 'live'"
+
+
+def test_the_page_plays_pictures_and_sound(server, publish, browser, pictures):
+    publisher = publish("demo", "--video", "noise", "--audio", "tone")
+    browser.open(server.http("/demo"))
+    browser.wait_for(LIVE, 15)
+    first = browser.evaluate("window.emisora.firstFrameMs")
+    assert first <= 1000, f"first picture after {first} ms"
+    browser.wait_for("window.emisora.stats && window.emisora.stats.framesDecoded > 0", 10)
+    start = browser.evaluate("({frames: window.emisora.stats.framesDecoded, at: performance.now()})")
+    browser.wait_for(f"performance.now() - {start['at']} >= 10000", 30)
+    # The page's figures are taken once a second: count over the span between two of its own measurements.
+    browser.wait_for("window.emisora.audioLevel > 0", 5, "sound")
+    end = browser.evaluate(
+        "(async () => { const frames = window.emisora.stats.framesDecoded;"
+        " const r = await new Promise((done) => { const t = setInterval(() => {"
+        " if (window.emisora.stats.framesDecoded !== frames) { clearInterval(t);"
+        " done({frames: window.emisora.stats.framesDecoded, at: performance.now()}); } }, 5); }); return r; })()")
+    rate = (end["frames"] - start["frames"]) / (end["at"] - start["at"]) * 1000
+    assert rate >= 25, f"{rate:.1f} pictures a second"
+    stats = browser.evaluate("window.emisora.stats")
+    assert (stats["width"], stats["height"]) == (640, 480)
+    assert stats["bitrate"] > 50_000
+    shown = browser.evaluate("document.getElementById('fps').textContent")
+    assert float(shown) >= 20
+    browser.screenshot(pictures / f"viewer-{browser.name}.png")
+    assert publisher.interrupt() == 0
+    figures = publisher.figures()
+    assert figures["framesCaptured"] == figures["framesEncoded"] + sum(figures["framesDroppedByReason"].values())
+    print(f"{browser.name}: {rate:.1f} pictures/s, first picture after {first} ms")
+
+
+def test_page_notices_a_killed_publisher_and_takes_up_its_successor(server, publish, chromium):
+    publisher = publish("demo", "--video", "pattern")
+    chromium.open(server.http("/demo"))
+    chromium.wait_for(LIVE, 15)
+    killed_at = time.monotonic()
+    publisher.kill()
+    chromium.wait_for("window.emisora.state !== 'live'", 5, "notice of the killed publisher")
+    assert time.monotonic() - killed_at <= 5
+    publish("demo", "--video", "pattern")
+    chromium.wait_for(LIVE, 10, "the new publisher's picture")
+
+
+def test_a_stream_survives_the_servers_death_and_everyone_rejoins(server, started, publish, chromium):
+    from processes import Server
+    publisher = publish("demo", "--video", "pattern")
+    chromium.open(server.http("/demo"))
+    chromium.wait_for(LIVE, 15)
+    port = server.port
+    server.kill()
+    publisher.wait_for_text("Media goes on", 10)
+    before = chromium.evaluate("window.emisora.stats ? window.emisora.stats.framesDecoded : 0")
+    chromium.wait_for(
+        f"window.emisora.stats && window.emisora.stats.framesDecoded >= {before} + 60", 10, "60 more pictures")
+    assert chromium.evaluate("window.emisora.state") == "live"
+    restarted = started(Server, port)
+    publisher.wait_for_text("signaling server is back", 10)
+    # The page goes on with the stream it has; another viewer finds the room as it was.
+    tab = chromium.new_tab()
+    tab.open(restarted.http("/demo"))
+    tab.wait_for(LIVE, 15, "a picture for a new viewer after the restart")
+    tab.close()
+    assert chromium.evaluate("window.emisora.state") == "live"
+    assert chromium.evaluate("window.emisora.offers") == 1
+
+
+def test_three_viewers_cost_one_encoder_and_a_late_one_sees_a_picture_within_a_second(server, publish, chromium):
+    publisher = publish("demo", "--video", "pattern")
+    tabs = [chromium, chromium.new_tab(), chromium.new_tab()]
+    for tab in tabs[:2]:
+        tab.open(server.http("/demo"))
+        tab.wait_for(LIVE, 15)
+    tabs[0].wait_for("window.emisora.stats && window.emisora.stats.framesDecoded >= 60", 15)
+    tabs[2].open(server.http("/demo"))
+    tabs[2].wait_for(LIVE, 15)
+    assert tabs[2].evaluate("window.emisora.firstFrameMs") <= 1000
+    publisher.wait_for_text("viewers 3", 10)
+    for tab in tabs[1:]:
+        tab.close()
+    assert publisher.interrupt() == 0
+    figures = publisher.figures()
+    assert figures["subscribersTotal"] == 3
+    assert figures["framesEncoded"] <= figures["framesCaptured"]
+    # Each picture went to up to three viewers, but was encoded once.
+    assert figures["framesSent"] > figures["framesEncoded"]

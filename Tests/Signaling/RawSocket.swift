@@ -1,0 +1,148 @@
+import Glibc
+
+struct SocketFailure: Error {
+    var what: String
+}
+
+/// A plain TCP connection to this machine, blocking with a bound of six seconds: for what no proper client sends.
+final class RawSocket {
+    private let descriptor: Int32
+    private var isOpen = true
+
+    init(port: UInt16, receiveBuffer: Int32? = nil) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        if var size = receiveBuffer {
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        }
+        var bound = timeval(tv_sec: 6, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &bound, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &bound, socklen_t(MemoryLayout<timeval>.size))
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard result == 0 else { throw SocketFailure(what: "connect: \(errno)") }
+    }
+
+    deinit { close() }
+
+    func close() {
+        guard isOpen else { return }
+        isOpen = false
+        Glibc.close(descriptor)
+    }
+
+    func send(_ bytes: [UInt8]) {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.send(
+                    descriptor, $0.baseAddress?.advanced(by: sent), bytes.count - sent, Int32(MSG_NOSIGNAL))
+            }
+            if count <= 0 { return }
+            sent += count
+        }
+    }
+
+    func send(_ text: String) { send(Array(text.utf8)) }
+
+    /// What is there, at least one byte; empty at the end of the connection.
+    func receive() throws -> [UInt8] {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        if count < 0, errno == EAGAIN || errno == EWOULDBLOCK { throw SocketFailure(what: "nothing came in time") }
+        return Array(buffer.prefix(max(0, count)))
+    }
+
+    /// One HTTP response: its status, its header section and its body.
+    func response(hasBody: Bool = true) throws -> (status: Int, head: String, body: String) {
+        var bytes: [UInt8] = []
+        while true {
+            let text = String(decoding: bytes, as: UTF8.self)
+            if let end = text.firstRange(of: "\r\n\r\n") {
+                let head = String(text[..<end.lowerBound])
+                let length =
+                    head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-length:") }
+                    .flatMap { Int($0.drop { $0 != ":" }.dropFirst().filter(\.isNumber)) } ?? 0
+                let body = text[end.upperBound...]
+                if !hasBody || body.utf8.count >= length {
+                    return (Int(head.dropFirst(9).prefix(3)) ?? 0, head, String(body))
+                }
+            }
+            let more = try receive()
+            guard !more.isEmpty else { throw SocketFailure(what: "the connection ended in: \(text)") }
+            bytes += more
+        }
+    }
+}
+
+/// A websocket client that answers no pings and checks nothing.
+final class RawWebsocket {
+    private let socket: RawSocket
+    private var bytes: [UInt8] = []
+
+    init(port: UInt16, receiveBuffer: Int32? = nil) throws {
+        socket = try RawSocket(port: port, receiveBuffer: receiveBuffer)
+        socket.send(
+            "GET /demo HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+                + "Sec-WebSocket-Protocol: emisora.v1\r\n\r\n")
+        let response = try socket.response(hasBody: false)
+        guard response.status == 101 else { throw SocketFailure(what: response.head) }
+    }
+
+    func close() { socket.close() }
+
+    func send(text: String) {
+        let payload = Array(text.utf8)
+        var frame: [UInt8] = [0x81]
+        if payload.count < 126 {
+            frame.append(0x80 | UInt8(payload.count))
+        } else if payload.count < 65_536 {
+            frame += [0x80 | 126, UInt8(payload.count >> 8), UInt8(payload.count & 255)]
+        } else {
+            frame.append(0x80 | 127)
+            for shift in stride(from: 56, through: 0, by: -8) { frame.append(UInt8((payload.count >> shift) & 255)) }
+        }
+        socket.send(frame + [0, 0, 0, 0] + payload)
+    }
+
+    /// The next text frame (shorter than 64 KiB); pings are passed over.
+    func receive() throws -> String {
+        while true {
+            if bytes.count >= 2 {
+                let short = Int(bytes[1] & 127)
+                let header = short == 126 ? 4 : 2
+                if bytes.count >= header {
+                    let length = short == 126 ? Int(bytes[2]) << 8 | Int(bytes[3]) : short
+                    if bytes.count >= header + length {
+                        let opcode = bytes[0] & 15
+                        let payload = Array(bytes[header..<header + length])
+                        bytes.removeFirst(header + length)
+                        if opcode == 1 { return String(decoding: payload, as: UTF8.self) }
+                        continue
+                    }
+                }
+            }
+            let more = try socket.receive()
+            guard !more.isEmpty else { throw SocketFailure(what: "the connection ended") }
+            bytes += more
+        }
+    }
+}
+
+/// The threads of this process.
+func threadCount() -> Int {
+    guard let directory = opendir("/proc/self/task") else { return 0 }
+    defer { closedir(directory) }
+    var count = 0
+    while let entry = readdir(directory) {
+        if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
+    }
+    return count
+}

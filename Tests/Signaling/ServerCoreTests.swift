@@ -1,0 +1,232 @@
+import EmisoraCore
+import EmisoraSignalingProtocol
+import Testing
+
+@testable import EmisoraSignalingServer
+
+/// WHEP and the clock, in virtual time and without sockets.
+@Suite struct ServerCoreTests {
+    typealias Core = ServerCore<CountingGenerator>
+
+    static let offer = """
+        v=0\r
+        o=- 1 1 IN IP4 127.0.0.1\r
+        s=-\r
+        t=0 0\r
+        m=video 9 UDP/TLS/RTP/SAVPF 96\r
+        a=setup:actpass\r
+        a=ice-ufrag:abcd\r
+        a=mid:0\r
+        a=recvonly\r
+
+        """
+
+    struct World {
+        var core = Core(random: CountingGenerator())
+        var now = Instant.zero
+        var messages: [Core.ConnectionID: [SignalingMessage]] = [:]
+        var closed: Set<Core.ConnectionID> = []
+        var responses: [HTTPRequestID: HTTPResponse] = [:]
+        var requests: UInt64 = 0
+
+        mutating func drain() throws {
+            while let output = core.pollOutput() {
+                switch output {
+                case .send(let bytes, let to): messages[to, default: []].append(try SignalingMessage(json: bytes))
+                case .close(let connection): closed.insert(connection)
+                case .respond(let response, let id): responses[id] = response
+                }
+            }
+        }
+
+        mutating func publisher() throws -> Core.ConnectionID {
+            let connection = core.opened(room: "demo", now: now)
+            try say(.join(version: 1, room: "demo"), connection)
+            try say(.publish(stream: "camera"), connection)
+            messages[connection] = []
+            return connection
+        }
+
+        mutating func say(_ message: SignalingMessage, _ connection: Core.ConnectionID) throws {
+            core.received(message.json(), from: connection, now: now)
+            try drain()
+        }
+
+        @discardableResult
+        mutating func ask(
+            _ method: HTTPRequest.Method, _ path: String, type: String? = nil, _ body: String = ""
+        ) throws -> HTTPRequestID {
+            requests += 1
+            let id = HTTPRequestID(number: requests)
+            core.requested(
+                HTTPRequest(method: method, path: path, contentType: type, body: Array(body.utf8)), id: id, now: now)
+            try drain()
+            return id
+        }
+
+        /// POSTs the offer; the request and the subscription the publisher was asked for.
+        mutating func post(_ publisher: Core.ConnectionID, _ path: String = "/whep/demo") throws -> (
+            HTTPRequestID, String
+        ) {
+            let id = try ask(.post, path, type: "application/sdp; charset=utf-8", ServerCoreTests.offer)
+            guard case .subscribe(let subscription, "camera", ServerCoreTests.offer)? = messages[publisher]?.last else {
+                throw SignalingError(
+                    .malformedMessage, "the publisher was not asked: \(String(describing: responses[id]))")
+            }
+            return (id, subscription)
+        }
+    }
+
+    @Test(arguments: ["/whep/demo", "/whep/demo/camera"])
+    func anOfferIsAnsweredByThePublisher(_ path: String) throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let (id, subscription) = try world.post(publisher, path)
+        #expect(world.responses[id] == nil)
+        try world.say(.answer(subscription: subscription, sdp: "v=0 answer"), publisher)
+        let response = try #require(world.responses[id])
+        #expect(response.status == 201)
+        #expect(response.header("Location") == "/whep/demo/camera/\(subscription)")
+        #expect(response.header("Access-Control-Expose-Headers") == "Location")
+        #expect(response.header("Access-Control-Allow-Origin") == "*")
+        #expect(response.header("Content-Type") == "application/sdp")
+        #expect(response.body == Array("v=0 answer".utf8))
+    }
+
+    @Test func candidatesTrickleAndDeleteHangsUp() throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let (_, subscription) = try world.post(publisher)
+        try world.say(.answer(subscription: subscription, sdp: "v=0"), publisher)
+        let session = "/whep/demo/camera/\(subscription)"
+        let fragment =
+            "a=ice-ufrag:abcd\r\na=ice-pwd:x\r\nm=video 9 UDP/TLS/RTP/SAVPF 0\r\na=mid:0\r\n"
+            + "a=candidate:1 1 udp 1 127.0.0.1 9 typ host\r\na=end-of-candidates\r\n"
+        let type = "application/trickle-ice-sdpfrag"
+        world.messages[publisher] = []
+        #expect(world.responses[try world.ask(.patch, session, type: type, fragment)]?.status == 204)
+        #expect(
+            world.messages[publisher]
+                == [
+                    "candidate:1 1 udp 1 127.0.0.1 9 typ host", "",
+                ].map {
+                    .candidate(
+                        subscription: subscription,
+                        candidate: TrickledCandidate(
+                            candidate: $0, sdpMid: "0", sdpMLineIndex: 0, usernameFragment: "abcd"))
+                })
+        #expect(world.responses[try world.ask(.patch, session, type: "text/plain", fragment)]?.status == 415)
+        #expect(world.responses[try world.ask(.patch, session, type: type, "hello")]?.status == 400)
+        let restart = fragment.replacing("abcd", with: "efgh")
+        #expect(world.responses[try world.ask(.patch, session, type: type, restart)]?.status == 422)
+        #expect(world.responses[try world.ask(.delete, session)]?.status == 200)
+        #expect(
+            world.messages[publisher]?.contains(.subscriptionEnded(subscription: subscription, reason: .bye)) == true)
+        #expect(world.responses[try world.ask(.delete, session)]?.status == 404)
+        #expect(world.responses[try world.ask(.patch, session, type: type, fragment)]?.status == 404)
+    }
+
+    @Test func aSilentPublisherIsAnErrorAfterTenSeconds() throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let (id, subscription) = try world.post(publisher)
+        #expect(world.core.nextDeadline == world.now + .seconds(10))
+        world.now = world.now + .milliseconds(9_999)
+        world.core.handleTimeout(now: world.now)
+        try world.drain()
+        #expect(world.responses[id] == nil)
+        world.now = world.now + .milliseconds(1)
+        world.core.handleTimeout(now: world.now)
+        try world.drain()
+        #expect(world.responses[id]?.status == 504)
+        #expect(world.responses[id]?.header("Content-Type") == "application/problem+json")
+        #expect(
+            world.messages[publisher]?.contains(.subscriptionEnded(subscription: subscription, reason: .timedOut))
+                == true)
+        #expect(world.core.nextDeadline == nil)
+    }
+
+    @Test(arguments: [
+        (SubscriptionEndReason.noCommonCodec, 406), (.invalidOffer, 400), (.tooManySubscribers, 503), (.bye, 404),
+    ])
+    func aRefusalOfThePublisherIsAStatus(_ reason: SubscriptionEndReason, _ status: Int) throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let (id, subscription) = try world.post(publisher)
+        try world.say(.bye(subscription: subscription, reason: reason), publisher)
+        #expect(world.responses[id]?.status == status)
+    }
+
+    @Test func aPublisherThatLeavesEndsItsSessions() throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let (waiting, _) = try world.post(publisher)
+        let (_, live) = try world.post(publisher)
+        try world.say(.answer(subscription: live, sdp: "v=0"), publisher)
+        world.core.closed(publisher)
+        try world.drain()
+        #expect(world.responses[waiting]?.status == 404)
+        #expect(world.responses[try world.ask(.delete, "/whep/demo/camera/\(live)")]?.status == 404)
+        #expect(
+            String(decoding: world.responses[try world.ask(.get, "/healthz")]?.body ?? [], as: UTF8.self).contains(
+                "\"rooms\":0"))
+    }
+
+    @Test func anHTTPClientThatGoesAwayIsTakenOut() throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let (id, subscription) = try world.post(publisher)
+        world.core.abandoned(id)
+        try world.drain()
+        #expect(
+            world.messages[publisher]?.contains(.subscriptionEnded(subscription: subscription, reason: .left)) == true)
+    }
+
+    @Test(arguments: [
+        (HTTPRequest.Method.post, "/whep/other", "application/sdp", offer, 404),
+        (.post, "/whep/demo/other", "application/sdp", offer, 404),
+        (.post, "/whep/demo", "application/json", offer, 415), (.post, "/whep/demo", "", offer, 415),
+        (.post, "/whep/demo", "application/sdp", "hello", 400), (.post, "/whep/demo", "application/sdp", "", 400),
+        (.post, "/whep/demo", "application/sdp", offer.replacing("actpass", with: "active"), 400),
+        (.post, "/whep/demo", "application/sdp", offer.replacing("recvonly", with: "sendonly"), 400),
+        (.put, "/whep/demo", "", "", 405), (.delete, "/whep/demo", "", "", 405), (.patch, "/whep/demo", "", "", 405),
+        (.post, "/whep/demo/camera/x", "application/sdp", offer, 405), (.options, "/whep/demo", "", "", 204),
+        (.get, "/whep/demo", "", "", 204), (.get, "/whep/../demo", "", "", 404), (.get, "/whep//", "", "", 404),
+        (.get, "/", "", "", 200), (.head, "/", "", "", 200), (.get, "/demo", "", "", 200),
+        (.get, "/whip", "", "", 404), (.get, "/assets", "", "", 404), (.get, "/assets/../../etc/passwd", "", "", 404),
+        (.get, "/a b", "", "", 404), (.post, "/", "", "", 405), (.delete, "/demo", "", "", 405),
+        (.get, "", "", "", 200),
+    ])
+    func requestsGetTheirStatus(
+        _ method: HTTPRequest.Method, _ path: String, _ type: String, _ body: String, _ status: Int
+    ) throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let id = try world.ask(method, path, type: type.isEmpty ? nil : type, body)
+        #expect(world.responses[id]?.status == status)
+        #expect(world.messages[publisher] == [])
+    }
+
+    @Test func whoDoesNotJoinIsSentAway() throws {
+        var world = World()
+        let connection = world.core.opened(room: "demo", now: world.now)
+        world.now = try #require(world.core.nextDeadline)
+        world.core.handleTimeout(now: world.now)
+        try world.drain()
+        #expect(world.closed == [connection])
+        #expect(world.core.nextDeadline == nil)
+    }
+
+    @Test func aFloodIsCutOffAndOthersGoOn() throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let flooder = world.core.opened(room: "demo", now: world.now)
+        for _ in 0..<600 { world.core.received(Array("{}".utf8), from: flooder, now: world.now) }
+        try world.drain()
+        #expect(world.closed == [flooder])
+        #expect(world.messages[flooder]?.count == 501)
+        #expect(RoomDirectoryTests.errorCode(world.messages[flooder]) == .tooManyMessages)
+        let (_, subscription) = try world.post(publisher)
+        #expect(!subscription.isEmpty)
+    }
+}

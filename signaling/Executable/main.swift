@@ -1,0 +1,3 @@
+import EmisoraSignalingServer
+
+SignalingServerCommand.main()

@@ -1,0 +1,330 @@
+import EmisoraSignalingProtocol
+
+/// Who is in which room, who publishes what, and who watches whom: the server without its sockets.
+///
+/// One mutation (`connect`, `handle`, `disconnect`), then drain `pollOutput()`. A participant can only reach the other
+/// side of its own subscriptions, and a refused message changes nothing.
+///
+/// ```
+/// connected ──join──▶ joined ──publish/subscribe/…──▶ joined ──leave or disconnect──▶ gone
+/// ```
+struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
+    /// One connection, for as long as the process lives; never shown to others.
+    struct ConnectionID: Hashable, Sendable {
+        fileprivate var number: UInt64
+    }
+
+    enum Output: Equatable, Sendable {
+        case send(SignalingMessage, to: ConnectionID)
+        /// The connection has left; close it once everything sent has gone out.
+        case close(ConnectionID)
+    }
+
+    struct Limits: Sendable {
+        var rooms = 1_000
+        var participantsPerRoom = 1_000
+        var streamsPerParticipant = 16
+        var streamsPerRoom = 64
+        var subscriptionsPerParticipant = 64
+
+        init() {}
+    }
+
+    private struct Subscription {
+        var stream: String
+        var subscriber: ConnectionID
+        var publisher: ConnectionID
+
+        func other(than connection: ConnectionID) -> ConnectionID? {
+            connection == subscriber ? publisher : connection == publisher ? subscriber : nil
+        }
+    }
+
+    private struct Room {
+        var participants: Set<ConnectionID> = []
+        /// In the order of publication: a room's first stream is its oldest.
+        var streams: [(name: String, publisher: ConnectionID)] = []
+        var subscriptions: [String: Subscription] = [:]
+
+        func publisher(of stream: String) -> ConnectionID? {
+            streams.first { $0.name == stream }?.publisher
+        }
+    }
+
+    private struct Participant {
+        var id: String
+        /// The room in the connection's URL; nil admits any.
+        var allowedRoom: String?
+        var room: String?
+    }
+
+    private var random: Random
+    private let limits: Limits
+    private var lastConnection: UInt64 = 0
+    private var participants: [ConnectionID: Participant] = [:]
+    private var rooms: [String: Room] = [:]
+    private var outputs: [Output] = []
+    private var nextOutput = 0
+
+    init(random: Random, limits: Limits = Limits()) {
+        self.random = random
+        self.limits = limits
+    }
+
+    /// A new connection; `allowedRoom` is the room of its URL.
+    mutating func connect(allowedRoom: String?) -> ConnectionID {
+        lastConnection += 1
+        let connection = ConnectionID(number: lastConnection)
+        participants[connection] = Participant(
+            id: SignalingProtocol.makeIdentifier(using: &random), allowedRoom: allowedRoom)
+        return connection
+    }
+
+    mutating func handle(_ message: SignalingMessage, from connection: ConnectionID) {
+        do {
+            try accept(message, from: connection)
+        } catch {
+            refuse(error, to: connection)
+        }
+    }
+
+    /// The connection is gone without `leave`.
+    mutating func disconnect(_ connection: ConnectionID) {
+        remove(connection, reason: .signalingLost)
+        participants[connection] = nil
+    }
+
+    /// Tells one client that its message was refused.
+    mutating func refuse(_ error: SignalingError, to connection: ConnectionID) {
+        outputs.append(.send(.error(error), to: connection))
+    }
+
+    mutating func pollOutput() -> Output? {
+        guard nextOutput < outputs.count else {
+            outputs.removeAll(keepingCapacity: true)
+            nextOutput = 0
+            return nil
+        }
+        defer { nextOutput += 1 }
+        return outputs[nextOutput]
+    }
+
+    // MARK: What is there
+
+    /// The rooms with somebody in them, by name, with the names of their streams.
+    var liveRooms: [(name: String, streams: [String], participants: Int)] {
+        rooms.map { ($0.key, $0.value.streams.map(\.name), $0.value.participants.count) }.sorted { $0.name < $1.name }
+    }
+
+    var roomCount: Int { rooms.count }
+
+    func hasJoined(_ connection: ConnectionID) -> Bool {
+        participants[connection]?.room != nil
+    }
+
+    /// The names of a room's streams, oldest first; nil when there is no such room.
+    func streams(in room: String) -> [String]? {
+        rooms[room]?.streams.map(\.name)
+    }
+
+    // MARK: Messages
+
+    private mutating func accept(
+        _ message: SignalingMessage, from connection: ConnectionID
+    ) throws(SignalingError) {
+        switch message {
+        case .join(let version, let room):
+            try join(connection, version: version, room: room)
+        case .leave:
+            remove(connection, reason: .left)
+            outputs.append(.close(connection))
+        case .publish(let stream):
+            try publish(stream, by: connection, in: try room(of: connection, message), message)
+        case .unpublish(let stream):
+            let room = try room(of: connection, message)
+            guard rooms[room]?.publisher(of: stream) == connection else {
+                throw SignalingError(
+                    .streamNotFound, "You do not publish a stream of this name.", inReplyTo: message.type)
+            }
+            removeStream(stream, in: room, reason: .unpublished)
+        case .subscribe(let subscription, let stream, _):
+            try subscribe(
+                connection, subscription: subscription, stream: stream, in: try room(of: connection, message), message)
+        case .offer(let subscription, _), .answer(let subscription, _), .candidate(let subscription, _):
+            let other = try counterpart(of: connection, subscription, message)
+            outputs.append(.send(message, to: other))
+        case .bye(let subscription, let reason):
+            let other = try counterpart(of: connection, subscription, message)
+            if let room = participants[connection]?.room { rooms[room]?.subscriptions[subscription] = nil }
+            outputs.append(.send(.subscriptionEnded(subscription: subscription, reason: reason), to: other))
+        case .welcome, .streamPublished, .streamUnpublished, .participantJoined, .participantLeft,
+            .subscriptionEnded, .error:
+            throw SignalingError(.notAllowed, "Only the server sends this message.", inReplyTo: message.type)
+        }
+    }
+
+    private mutating func join(
+        _ connection: ConnectionID, version: Int, room: String
+    ) throws(SignalingError) {
+        guard var participant = participants[connection] else { return }
+        guard participant.room == nil else {
+            throw SignalingError(.alreadyJoined, "This connection is in a room already.", inReplyTo: "join")
+        }
+        guard version == SignalingProtocol.version else {
+            throw SignalingError(
+                .unsupportedVersion, "This server speaks version \(SignalingProtocol.version).", inReplyTo: "join")
+        }
+        try Self.check(name: room, "room", inReplyTo: "join")
+        guard participant.allowedRoom == nil || participant.allowedRoom == room else {
+            throw SignalingError(.notAllowed, "The room differs from the one in the URL.", inReplyTo: "join")
+        }
+        guard rooms[room] != nil || rooms.count < limits.rooms else {
+            throw SignalingError(.limitReached, "The server holds no more rooms.", inReplyTo: "join")
+        }
+        var joined = rooms[room] ?? Room()
+        guard joined.participants.count < limits.participantsPerRoom else {
+            throw SignalingError(.limitReached, "The room is full.", inReplyTo: "join")
+        }
+        joined.participants.insert(connection)
+        rooms[room] = joined
+        participant.room = room
+        participants[connection] = participant
+        outputs.append(
+            .send(
+                .welcome(
+                    version: SignalingProtocol.version, id: participant.id, room: room,
+                    streams: joined.streams.map { describe($0.name, by: $0.publisher) }), to: connection))
+        // To publishers only: were every viewer told of every other, a room of n would cost n² messages.
+        for publisher in Set(joined.streams.map(\.publisher)) {
+            outputs.append(.send(.participantJoined(id: participant.id), to: publisher))
+        }
+    }
+
+    private mutating func publish(
+        _ stream: String, by connection: ConnectionID, in room: String, _ message: SignalingMessage
+    ) throws(SignalingError) {
+        try Self.check(name: stream, "stream", inReplyTo: message.type)
+        let streams = rooms[room]?.streams ?? []
+        guard !streams.contains(where: { $0.name == stream }) else {
+            throw SignalingError(
+                .streamTaken, "A stream named \"\(stream)\" is live in this room; take another name.",
+                inReplyTo: message.type)
+        }
+        guard streams.count < limits.streamsPerRoom,
+            streams.count(where: { $0.publisher == connection }) < limits.streamsPerParticipant
+        else { throw SignalingError(.limitReached, "No more streams are taken here.", inReplyTo: message.type) }
+        rooms[room]?.streams.append((stream, connection))
+        tell(room, .streamPublished(describe(stream, by: connection)))
+    }
+
+    private mutating func subscribe(
+        _ connection: ConnectionID, subscription: String, stream: String, in room: String, _ message: SignalingMessage
+    ) throws(SignalingError) {
+        guard SignalingProtocol.isValid(subscription: subscription) else {
+            throw SignalingError(
+                .invalidName, "A subscription's id is 16 to 64 of the characters A-Z a-z 0-9 _ -.",
+                inReplyTo: message.type)
+        }
+        let taken = rooms[room]?.subscriptions ?? [:]
+        guard taken[subscription] == nil else {
+            throw SignalingError(
+                .subscriptionTaken, "This subscription exists; make the id of random bits.", inReplyTo: message.type)
+        }
+        guard let publisher = rooms[room]?.publisher(of: stream) else {
+            throw SignalingError(
+                .streamNotFound, "No stream of this name is live in the room.", inReplyTo: message.type,
+                subscription: subscription)
+        }
+        guard taken.values.count(where: { $0.subscriber == connection }) < limits.subscriptionsPerParticipant else {
+            throw SignalingError(
+                .limitReached, "No more subscriptions from one participant.", inReplyTo: message.type,
+                subscription: subscription)
+        }
+        rooms[room]?.subscriptions[subscription] = Subscription(
+            stream: stream, subscriber: connection, publisher: publisher)
+        outputs.append(.send(message, to: publisher))
+    }
+
+    // MARK: Ends
+
+    private mutating func remove(_ connection: ConnectionID, reason: SubscriptionEndReason) {
+        guard let participant = participants[connection], let room = participant.room else { return }
+        participants[connection]?.room = nil
+        rooms[room]?.participants.remove(connection)
+        for stream in rooms[room]?.streams ?? [] where stream.publisher == connection {
+            removeStream(stream.name, in: room, reason: reason)
+        }
+        for (id, subscription) in rooms[room]?.subscriptions ?? [:] {
+            guard let other = subscription.other(than: connection) else { continue }
+            rooms[room]?.subscriptions[id] = nil
+            outputs.append(.send(.subscriptionEnded(subscription: id, reason: reason), to: other))
+        }
+        guard let left = rooms[room] else { return }
+        if left.participants.isEmpty {
+            rooms[room] = nil
+        } else {
+            for publisher in Set(left.streams.map(\.publisher)) {
+                outputs.append(.send(.participantLeft(id: participant.id), to: publisher))
+            }
+        }
+    }
+
+    private mutating func removeStream(_ stream: String, in room: String, reason: SubscriptionEndReason) {
+        guard let publisher = rooms[room]?.publisher(of: stream) else { return }
+        for (id, subscription) in rooms[room]?.subscriptions ?? [:] where subscription.stream == stream {
+            rooms[room]?.subscriptions[id] = nil
+            // A participant may watch its own stream; when it is gone there is nobody to tell.
+            let ends: Set = [subscription.subscriber, subscription.publisher]
+            for end in ends where participants[end]?.room == room && (end != publisher || reason == .unpublished) {
+                outputs.append(.send(.subscriptionEnded(subscription: id, reason: reason), to: end))
+            }
+        }
+        rooms[room]?.streams.removeAll { $0.name == stream }
+        tell(room, .streamUnpublished(describe(stream, by: publisher)))
+    }
+
+    // MARK: Checks
+
+    private func room(
+        of connection: ConnectionID, _ message: SignalingMessage
+    ) throws(SignalingError) -> String {
+        guard let room = participants[connection]?.room else {
+            throw SignalingError(.notJoined, "Send \"join\" first.", inReplyTo: message.type)
+        }
+        return room
+    }
+
+    /// The other end of a subscription. Somebody else's is as unknown as none at all: ids are not to be probed.
+    private func counterpart(
+        of connection: ConnectionID, _ subscription: String, _ message: SignalingMessage
+    ) throws(SignalingError) -> ConnectionID {
+        let room = try room(of: connection, message)
+        guard let other = rooms[room]?.subscriptions[subscription]?.other(than: connection) else {
+            throw SignalingError(
+                .subscriptionNotFound, "You have no such subscription; it may have ended.", inReplyTo: message.type,
+                subscription: String(subscription.prefix(64)))
+        }
+        return other
+    }
+
+    private static func check(name: String, _ what: String, inReplyTo type: String) throws(SignalingError) {
+        guard SignalingProtocol.isWellFormed(name: name) else {
+            throw SignalingError(
+                .invalidName, "The name of a \(what) is 1 to 64 of the characters A-Z a-z 0-9 _ -.", inReplyTo: type)
+        }
+        guard SignalingProtocol.isValid(name: name) else {
+            throw SignalingError(
+                .reservedName, "The server uses this name itself; take another for the \(what).", inReplyTo: type)
+        }
+    }
+
+    private func describe(_ stream: String, by publisher: ConnectionID) -> StreamDescription {
+        StreamDescription(stream: stream, publisher: participants[publisher]?.id ?? "")
+    }
+
+    private mutating func tell(_ room: String, _ message: SignalingMessage) {
+        for participant in rooms[room]?.participants ?? [] {
+            outputs.append(.send(message, to: participant))
+        }
+    }
+}

@@ -1,0 +1,196 @@
+import EmisoraCore
+import EmisoraSignalingProtocol
+
+/// Everything the server decides, without sockets: bytes and requests in, bytes and responses out.
+///
+/// Composes the rooms, the WHEP door and the pages; bounds what one client may do. One mutation, then drain
+/// `pollOutput()`; call `handleTimeout(now:)` at `nextDeadline`.
+struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
+    typealias Directory = RoomDirectory<Random>
+    typealias ConnectionID = Directory.ConnectionID
+
+    enum Output: Equatable, Sendable {
+        case send([UInt8], to: ConnectionID)
+        /// Close once everything sent has gone out.
+        case close(ConnectionID)
+        case respond(HTTPResponse, to: HTTPRequestID)
+    }
+
+    struct Settings: Sendable {
+        /// How long a WHEP client waits for the publisher's answer.
+        var answerTimeout: Duration = .seconds(10)
+        /// How long a connection may stay without joining.
+        var joinTimeout: Duration = .seconds(10)
+        /// Messages that a client may send at once, and a second in the long run. A viewer sends about ten.
+        var messageBurst = 500.0
+        var messageRate = 100.0
+        var limits = Directory.Limits()
+
+        init() {}
+    }
+
+    private struct Client {
+        var joinDeadline: Instant?
+        var allowance: Double
+        var refilled: Instant
+    }
+
+    private let settings: Settings
+    private var directory: Directory
+    private var whep: WHEPGateway<Random>
+    private var clients: [ConnectionID: Client] = [:]
+    private var outputs: [Output] = []
+    private var nextOutput = 0
+
+    init(random: Random, settings: Settings = Settings()) {
+        self.settings = settings
+        directory = Directory(random: random, limits: settings.limits)
+        // A generator is a value: two copies of a seeded one would make the same ids, in tests only, and these two
+        // make ids of different things.
+        whep = WHEPGateway(random: random, answerTimeout: settings.answerTimeout)
+    }
+
+    // MARK: Websocket
+
+    /// A websocket connection to `/room`; the name is checked when the client joins, so that it gets a typed error.
+    mutating func opened(room: String, now: Instant) -> ConnectionID {
+        let connection = directory.connect(allowedRoom: room)
+        clients[connection] = Client(
+            joinDeadline: now + settings.joinTimeout, allowance: settings.messageBurst, refilled: now)
+        return connection
+    }
+
+    mutating func received(_ message: [UInt8], from connection: ConnectionID, now: Instant) {
+        guard spendAllowance(of: connection, now: now) else { return }
+        do {
+            directory.handle(try SignalingMessage(json: message), from: connection)
+        } catch {
+            directory.refuse(error, to: connection)
+        }
+        if directory.hasJoined(connection) { clients[connection]?.joinDeadline = nil }
+        settle()
+    }
+
+    /// A message was longer than the protocol allows; its bytes were not kept.
+    mutating func receivedOversized(from connection: ConnectionID, now: Instant) {
+        guard spendAllowance(of: connection, now: now) else { return }
+        directory.refuse(
+            SignalingError(
+                .messageTooLarge, "A message has at most \(SignalingProtocol.maximumMessageSize) bytes."),
+            to: connection)
+        settle()
+    }
+
+    mutating func closed(_ connection: ConnectionID) {
+        clients[connection] = nil
+        directory.disconnect(connection)
+        settle()
+    }
+
+    private mutating func spendAllowance(of connection: ConnectionID, now: Instant) -> Bool {
+        guard var client = clients[connection] else { return false }
+        let refill = (now - client.refilled).inSeconds * settings.messageRate
+        client.allowance = min(settings.messageBurst, client.allowance + max(0, refill))
+        client.refilled = now
+        guard client.allowance >= 1 else {
+            clients[connection] = nil
+            directory.refuse(SignalingError(.tooManyMessages, "Messages come too fast."), to: connection)
+            settle()
+            outputs.append(.close(connection))
+            return false
+        }
+        client.allowance -= 1
+        clients[connection] = client
+        return true
+    }
+
+    // MARK: HTTP
+
+    mutating func requested(_ request: HTTPRequest, id: HTTPRequestID, now: Instant) {
+        let path = request.path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+        if path.first == "whep" {
+            whep.handle(request, path: Array(path.dropFirst()), id: id, directory: &directory, now: now)
+        } else {
+            outputs.append(.respond(page(request, path: path), to: id))
+        }
+        settle()
+    }
+
+    /// The client went away before it had its response.
+    mutating func abandoned(_ request: HTTPRequestID) {
+        whep.abandon(request, directory: &directory)
+        settle()
+    }
+
+    private func page(_ request: HTTPRequest, path: [Substring]) -> HTTPResponse {
+        let page: HTTPResponse? =
+            switch path.joined(separator: "/") {
+            case "": .html(RoomListPage.html(rooms: directory.liveRooms))
+            case "healthz": .text(200, "application/json", "{\"status\":\"ok\",\"rooms\":\(directory.roomCount)}\n")
+            case "assets/style.css": .text(200, "text/css; charset=utf-8", Stylesheet.css)
+            case "assets/viewer.js": .text(200, "text/javascript; charset=utf-8", ViewerScript.javaScript)
+            default:
+                path.count == 1 && SignalingProtocol.isValid(name: path[0]) ? .html(ViewerPage.html) : nil
+            }
+        guard let page else { return .problem(404, "There is no such page; a room is at /ROOM.") }
+        guard request.method == .get || request.method == .head else {
+            return .problem(405, "Allowed here: GET, HEAD.").adding("Allow", "GET, HEAD")
+        }
+        return page.adding("Cache-Control", "no-store")
+    }
+
+    // MARK: Time
+
+    var nextDeadline: Instant? {
+        [whep.nextDeadline, clients.values.compactMap(\.joinDeadline).min()].compactMap(\.self).min()
+    }
+
+    mutating func handleTimeout(now: Instant) {
+        whep.handleTimeout(directory: &directory, now: now)
+        for (connection, client) in clients {
+            guard let deadline = client.joinDeadline, deadline <= now else { continue }
+            clients[connection]?.joinDeadline = nil
+            directory.refuse(SignalingError(.notJoined, "No \"join\" came in time."), to: connection)
+            settle()
+            outputs.append(.close(connection))
+        }
+        settle()
+    }
+
+    mutating func pollOutput() -> Output? {
+        guard nextOutput < outputs.count else {
+            outputs.removeAll(keepingCapacity: true)
+            nextOutput = 0
+            return nil
+        }
+        defer { nextOutput += 1 }
+        return outputs[nextOutput]
+    }
+
+    /// Carries the rooms' outputs to the websocket clients and to the WHEP door, whose own messages may bring more.
+    private mutating func settle() {
+        while let output = directory.pollOutput() {
+            switch output {
+            case .send(let message, let connection) where whep.owns(connection):
+                whep.handle(message, for: connection, directory: &directory)
+            case .send(let message, let connection):
+                outputs.append(.send(message.json(), to: connection))
+            case .close(let connection):
+                outputs.append(.close(connection))
+            }
+        }
+        while let (response, request) = whep.pollResponse() {
+            outputs.append(.respond(response, to: request))
+        }
+    }
+}
+
+extension HTTPResponse {
+    /// Our pages load their own script and style and talk to this server; nothing else may run in or around them.
+    static func html(_ text: String) -> Self {
+        .text(200, "text/html; charset=utf-8", text).adding(
+            "Content-Security-Policy",
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
+                + "media-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+    }
+}

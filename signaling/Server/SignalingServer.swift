@@ -1,0 +1,87 @@
+import CEmisoraWebsockets
+import EmisoraCore
+import EmisoraCrypto
+import Glibc
+import Synchronization
+
+/// The signaling server as a library: rooms over websocket, WHEP, the viewer page, on one port and one thread.
+///
+/// ```swift
+/// let server = SignalingServer()
+/// let port = try server.start()  // throws a SignalingServerError that says what to do
+/// …
+/// server.stop()
+/// ```
+///
+/// `start()` and `stop()` may be called from any thread; a stopped server can be started again.
+package final class SignalingServer: Sendable {
+    package struct Configuration: Equatable, Sendable {
+        /// A numeric address or a name of this machine; `0.0.0.0` and `::` take connections from everywhere.
+        package var host = "127.0.0.1"
+        /// 0 takes any free port; `start()` returns it.
+        package var port: UInt16 = 8080
+        /// How long a WHEP client waits for the publisher's answer before it gets 504.
+        package var answerTimeout: Duration = .seconds(10)
+
+        package init(host: String = "127.0.0.1", port: UInt16 = 8080, answerTimeout: Duration = .seconds(10)) {
+            self.host = host
+            self.port = port
+            self.answerTimeout = answerTimeout
+        }
+    }
+
+    /// `@unchecked Sendable` handle: the loop's own invariants make it safe, the thread is joined once.
+    private struct Running: @unchecked Sendable {
+        let loop: ServerLoop
+        let thread: pthread_t
+    }
+
+    private let configuration: Configuration
+    private let running = Mutex<Running?>(nil)
+
+    package init(_ configuration: Configuration = Configuration()) {
+        self.configuration = configuration
+    }
+
+    deinit {
+        stop()
+    }
+
+    /// Binds and serves until `stop()`. Returns the port; at once when running already.
+    @discardableResult
+    package func start() throws(SignalingServerError) -> UInt16 {
+        try running.withLock { running throws(SignalingServerError) in
+            if let running { return running.loop.port }
+            let address = try ListenAddress(host: configuration.host, port: configuration.port)
+            try address.checkFree()
+            let loop = try ServerLoop(address: address, answerTimeout: configuration.answerTimeout)
+            var thread = pthread_t()
+            let argument = Unmanaged.passRetained(loop)
+            guard pthread_create(&thread, nil, runServerLoop, argument.toOpaque()) == 0 else {
+                argument.release()
+                loop.discard()
+                throw .failed("no thread could be started")
+            }
+            running = Running(loop: loop, thread: thread)
+            return loop.port
+        }
+    }
+
+    /// Closes every connection and waits for the thread; the port is free afterwards.
+    package func stop() {
+        let ended = running.withLock { running in
+            defer { running = nil }
+            return running
+        }
+        guard let ended else { return }
+        ended.loop.requestStop()
+        pthread_join(ended.thread, nil)
+    }
+}
+
+/// Outside any type and any `main.swift`: a thread's entry must not inherit an actor.
+private func runServerLoop(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let argument else { return nil }
+    Unmanaged<ServerLoop>.fromOpaque(argument).takeRetainedValue().run()
+    return nil
+}
