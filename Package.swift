@@ -111,6 +111,12 @@ let package = Package(
         .executableTarget(
             name: "signaling-server", dependencies: ["EmisoraSignalingServer"], path: "signaling/Executable"),
 
+        // Samples: short programs, one idea each.
+        .executableTarget(
+            name: "BasicVideoCapturer", dependencies: ["Emisora"], path: "samples/BasicVideoCapturer"),
+        .executableTarget(name: "TwoPeerLoopback", dependencies: ["Emisora"], path: "samples/TwoPeerLoopback"),
+        .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
+
         // Tests: one folder per target.
         .target(
             name: "EmisoraSimulation",

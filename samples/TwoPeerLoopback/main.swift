@@ -35,7 +35,8 @@ let latencies = sink.sorted
 print("captured \(ledger.captured), encoded \(ledger.encoded), dropped \(ledger.droppedByReason)")
 print("decoded \(received?.framesDecoded ?? 0), read back \(latencies.count)")
 if !latencies.isEmpty {
-    print("capture to decoded: p50 \(latencies[latencies.count / 2]) ms, p95 \(latencies[latencies.count * 95 / 100]) ms")
+    print(
+        "capture to decoded: p50 \(latencies[latencies.count / 2]) ms, p95 \(latencies[latencies.count * 95 / 100]) ms")
 }
 print("ledger balanced: \(ledger.isBalanced)")
 exit(ledger.isBalanced && latencies.count >= 90 ? 0 : 1)

@@ -48,6 +48,7 @@ final class SessionCore: @unchecked Sendable {
     var publications: [String: Publication] = [:]
     var subscriptions: [String: Subscription] = [:]
     var roomStreams: [StreamDescription] = []
+    private var participantID = ""
     private var welcomed: Completion?
     private var isWelcome = false
     private var wasWelcome = false
@@ -136,7 +137,9 @@ final class SessionCore: @unchecked Sendable {
 
     private func handle(_ message: SignalingMessage, now: Instant) {
         switch message {
-        case .welcome(_, _, _, let streams): handleWelcome(streams)
+        case .welcome(_, let id, _, let streams):
+            participantID = id
+            handleWelcome(streams)
         case .streamPublished(let stream):
             roomStreams.removeAll { $0.stream == stream.stream }
             roomStreams.append(stream)
@@ -176,11 +179,25 @@ final class SessionCore: @unchecked Sendable {
         if let id = error.subscription, subscriptions[id] != nil {
             endSubscription(id, reason: error.message, error: refusal)
         } else if error.inReplyTo == "publish" || error.code == .streamTaken {
-            for name in publications.keys where publications[name]?.isAnnounced == false {
-                completeAnnouncement(of: name, .failure(refusal))
+            for name in publications.keys.sorted() {
+                if publications[name]?.isAnnounced == false {
+                    completeAnnouncement(of: name, .failure(refusal))
+                } else if error.code == .streamTaken {
+                    // After a broken connection the server may not have noticed yet that the old one is gone.
+                    announceAgain(name)
+                }
             }
         } else if error.inReplyTo == "join" {
             failWelcome(refusal)
+        }
+    }
+
+    private func announceAgain(_ name: String) {
+        schedule(after: .seconds(1)) { [weak self] in
+            guard let self, isWelcome, publications[name] != nil,
+                !roomStreams.contains(where: { $0.stream == name && $0.publisher == participantID })
+            else { return }
+            channel.send(.publish(stream: name))
         }
     }
 
