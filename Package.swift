@@ -37,7 +37,7 @@ let package = Package(
             swiftSettings: lifetimes),
         .target(name: "EmisoraSDP", dependencies: ["EmisoraCore"], path: "Sources/Network/SDP"),
         .target(
-            name: "EmisoraSignalingProtocol", dependencies: ["EmisoraCore"],
+            name: "EmisoraSignalingProtocol",
             path: "Sources/Network/SignalingProtocol"),
         .target(
             name: "EmisoraCrypto", dependencies: ["EmisoraCore", "CEmisoraOpenSSL"], path: "Sources/Network/Crypto"),
@@ -86,7 +86,7 @@ let package = Package(
             path: "Sources/Network/EventLoop"),
         .target(
             name: "EmisoraSignalingClient",
-            dependencies: ["CEmisoraWebsockets", "EmisoraCore", "EmisoraSignalingProtocol"],
+            dependencies: ["CEmisoraWebsockets", "EmisoraSignalingProtocol"],
             path: "Sources/Network/SignalingClient"),
 
         // Floor 7: the public product.
