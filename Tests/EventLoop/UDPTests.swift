@@ -269,6 +269,6 @@ private final class Turns: EventLoopClient {
 }
 
 private func payload(_ number: Int) -> [UInt8] {
-    [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 4 + number % 1_200)
+    [UInt8](repeating: UInt8(truncatingIfNeeded: number), count: 4 + number % 61)
         .enumerated().map { $0.offset < 4 ? UInt8(truncatingIfNeeded: number >> (8 * $0.offset)) : $0.element }
 }
