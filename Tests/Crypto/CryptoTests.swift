@@ -1,7 +1,8 @@
 import CEmisoraOpenSSL
 import EmisoraCore
-@testable import EmisoraCrypto
 import Testing
+
+@testable import EmisoraCrypto
 
 @Suite struct HMACSHA1Tests {
     /// RFC 2202 §3, cases 1, 2, 3 and 6 (a key longer than SHA-1's block).

@@ -117,7 +117,7 @@ import Testing
     // MARK: Bad networks
 
     @Test(arguments: [1200, 256], 0..<12)
-    func oneLostDatagramIsRepaired(mtu: Int, lost: Int) async throws {
+    func oneLostDatagramIsRepaired(mtu: Int, lost: Int) throws {
         let undisturbed = try DTLSPair(mtu: mtu)
         undisturbed.exchangeFingerprints()
         undisturbed.startBoth()
@@ -128,32 +128,31 @@ import Testing
         pair.fate = { $0 == lost ? .lost : .delivered }
         pair.exchangeFingerprints()
         pair.startBoth()
-        let begin = pair.now
-        #expect(try await pair.run { pair.bothConnected() })
+        #expect(pair.run(timers: 4) { pair.bothConnected() })
         if lost < needed { #expect(pair.datagrams.count > needed, "something must have been sent again") }
-        #expect(pair.now - begin < .seconds(2), "a flight is repaired by the first short timers")
         #expect(pair.keys(of: .client)?.local == pair.keys(of: .server)?.remote)
     }
 
     @Test(arguments: UInt64(0)..<8)
-    func aThirdOfAllDatagramsLostIsRepaired(seed: UInt64) async throws {
+    func aThirdOfTheFirstDatagramsLostIsRepaired(seed: UInt64) throws {
         let pair = try DTLSPair()
         var random = SeededRandom(seed: seed)
-        pair.fate = { _ in random.next() % 3 == 0 ? .lost : .delivered }
+        // Timers decide how often is repeated, so only losses that end make a test that always ends.
+        pair.fate = { $0 < 24 && random.next() % 3 == 0 ? .lost : .delivered }
         pair.exchangeFingerprints()
         pair.startBoth()
-        #expect(try await pair.run { pair.bothConnected() })
+        #expect(pair.run(timers: 100) { pair.bothConnected() })
     }
 
     @Test(arguments: UInt64(0)..<8)
-    func reorderedAndDuplicatedDatagramsDoNoHarm(seed: UInt64) async throws {
+    func reorderedAndDuplicatedDatagramsDoNoHarm(seed: UInt64) throws {
         let pair = try DTLSPair(mtu: 256)
         var random = SeededRandom(seed: seed)
         pair.fate = { $0 % 3 == 0 ? .duplicated : .delivered }
         pair.order = { $0.shuffled(using: &random) }
         pair.exchangeFingerprints()
         pair.startBoth()
-        #expect(try await pair.run { pair.bothConnected() })
+        #expect(pair.run(timers: 100) { pair.bothConnected() })
     }
 
     /// Browsers' ClientHellos with a post-quantum key share need two datagrams; ours is cut in two here.
@@ -179,13 +178,16 @@ import Testing
         let body = datagram[(recordHeader + handshakeHeader)...]
         let middle = body.startIndex + body.count / 2
         // The second number lies within the replay window of those that the client goes on with.
-        return [(0, body[..<middle]), (40, body[middle...])].map { (number: UInt8, fragment: ArraySlice<UInt8>) in
+        let fragments: [(UInt8, ArraySlice<UInt8>)] = [(0, body[..<middle]), (40, body[middle...])]
+        return fragments.map { number, fragment -> [UInt8] in
             let offset = fragment.startIndex - body.startIndex
             let record = fragment.count + handshakeHeader
-            return datagram[0..<10] + [number, UInt8(record >> 8), UInt8(record & 255)]
-                + datagram[recordHeader..<recordHeader + 6]
-                + [0, UInt8(offset >> 8), UInt8(offset & 255)]
-                + [0, UInt8(fragment.count >> 8), UInt8(fragment.count & 255)] + fragment
+            var out = Array(datagram[0..<10])
+            out += [number, UInt8(record >> 8), UInt8(record & 255)]
+            out += datagram[recordHeader..<recordHeader + 6]
+            out += [0, UInt8(offset >> 8), UInt8(offset & 255)]
+            out += [0, UInt8(fragment.count >> 8), UInt8(fragment.count & 255)]
+            return out + fragment
         }
     }
 
@@ -229,7 +231,7 @@ import Testing
         #expect(pair.events(of: .client).count == 1 && pair.events(of: .server).count == 1)
     }
 
-    @Test func damagedHandshakesNeverGiveDifferentKeys() async throws {
+    @Test func damagedHandshakesNeverGiveDifferentKeys() throws {
         var random = SeededRandom(seed: 11)
         for _ in 0..<100 {
             let pair = try DTLSPair()
@@ -267,6 +269,14 @@ import Testing
         #expect(pair.events(of: .server).last == .closed)
         #expect(!pair.client.isConnected && !pair.server.isConnected)
         #expect(pair.client.nextDeadline == nil && pair.server.nextDeadline == nil)
+    }
+
+    @Test func aLostFirstFlightIsRepeatedWithinATenthOfASecond() throws {
+        let pair = try DTLSPair()
+        let begin = pair.now
+        pair.client.start(role: .client, now: begin)
+        let deadline = try #require(pair.client.nextDeadline)
+        #expect(deadline - begin > .zero && deadline - begin < .milliseconds(100))
     }
 
     @Test func aSilentPeerEndsInATimeout() throws {

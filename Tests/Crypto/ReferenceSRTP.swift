@@ -4,6 +4,7 @@ import CEmisoraOpenSSL
 /// something that shares no code with what wrote them. Slow and plain; knows what a test needs and nothing else.
 struct ReferenceSRTP {
     enum Profile: CaseIterable {
+        // swift-format-ignore: AlwaysUseLowerCamelCase
         case aes128CmHmacSha1_80
         case aeadAes128Gcm
 

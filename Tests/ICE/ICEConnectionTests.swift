@@ -95,19 +95,46 @@ import Testing
         }
     }
 
-    @Test func theBestPairIsNominatedThoughAWorseOneAnswersFirst() {
-        let duel = Duel(
-            leftAddresses: [Addresses.left, Addresses.leftV6], rightAddresses: [Addresses.right, Addresses.rightV6])
-        // The IPv4 checks of the first 15 ms are lost on the way.
-        let until = duel.simulation.now + .milliseconds(15)
-        let simulation = duel.simulation
-        simulation.filter = { [unowned simulation] side, bytes in
-            simulation.now >= until || side == .right || bytes.byteCount < 20
+    /// Two pairs; the worse one is answered at 20 ms, the better one when told. Gives where USE-CANDIDATE went, and when.
+    private func nomination(betterAnsweredAfter delay: Duration) throws -> (at: Duration, path: ICEPath)? {
+        let peer = AgentPeer(.controlling, seed: 1, addresses: [Addresses.left, Addresses.leftV6])
+        let other = AgentPeer(.controlled, seed: 2, addresses: [Addresses.right, Addresses.rightV6])
+        peer.agent.setRemoteCredentials(other.agent.localCredentials, now: Duel.start)
+        for candidate in other.agent.localCandidates { peer.agent.addRemoteCandidate(candidate, now: Duel.start) }
+        var answers: [(at: Duration, bytes: [UInt8], from: SocketAddress, to: SocketAddress)] = []
+        for millisecond in 0..<400 {
+            let elapsed = Duration.milliseconds(millisecond)
+            let now = Duel.start + elapsed
+            if let deadline = peer.nextDeadline, deadline <= now { peer.handleTimeout(now: now) }
+            var sent = peer.drain(now: now)
+            for answer in answers where answer.at == elapsed {
+                sent += peer.inject(answer.bytes, from: answer.from, to: answer.to, now: now).sent
+            }
+            for (transmit, bytes) in sent {
+                let request = try parse(bytes)
+                if request.useCandidate {
+                    return (elapsed, ICEPath(local: transmit.source, remote: transmit.destination))
+                }
+                let answer = try Forgery(
+                    type: STUNMessageType(.success), transactionID: request.transactionID, priority: nil,
+                    tieBreaker: nil, mappedAddress: transmit.source, password: other.agent.localCredentials.password
+                ).bytes()
+                let at = transmit.source == Addresses.left ? delay : .milliseconds(20)
+                answers.append((at, answer, transmit.destination, transmit.source))
+            }
         }
-        #expect(duel.connect())
-        duel.run(.seconds(1))
-        #expect(duel.agreeOnPath)
-        #expect(duel.left.agent.selectedPath == duel.right.agent.selectedPath.map { ICEPath(local: $0.remote, remote: $0.local) })
+        return nil
+    }
+
+    @Test func aBetterPairIsWaitedForAMomentButNotLong() throws {
+        let better = ICEPath(local: Addresses.left, remote: Addresses.right)
+        let worse = ICEPath(local: Addresses.leftV6, remote: Addresses.rightV6)
+        let prompt = try #require(try nomination(betterAnsweredAfter: .milliseconds(50)))
+        #expect(prompt.path == better)
+        #expect(prompt.at == .milliseconds(50))
+        let slow = try #require(try nomination(betterAnsweredAfter: .milliseconds(300)))
+        #expect(slow.path == worse)
+        #expect(slow.at == .milliseconds(60))
     }
 
     @Test func onlyPairsOfOneFamilyAndKindAreChecked() {

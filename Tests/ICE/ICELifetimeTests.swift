@@ -11,7 +11,9 @@ import Testing
         #expect(duel.connect())
         let connectedAt = duel.simulation.now
         duel.run(.seconds(600))
-        let asked = duel.left.sent.filter { $0.at > connectedAt && (try? parse($0.bytes))?.type == STUNMessageType(.request) }
+        let asked = duel.left.sent.filter {
+            $0.at > connectedAt && (try? parse($0.bytes))?.type == STUNMessageType(.request)
+        }
         let gaps = zip(asked, asked.dropFirst()).map { ($1.at - $0.at).inSeconds }
         #expect((100...150).contains(asked.count))
         #expect(gaps.allSatisfy { (4.0...6.0).contains($0) })

@@ -130,7 +130,9 @@ struct Duel {
     /// Both send to where the other receives.
     var agreeOnPath: Bool {
         guard let ours = left.agent.selectedPath, let theirs = right.agent.selectedPath else { return false }
-        return ours.local == theirs.remote && ours.remote == theirs.local
+        // What a NAT makes of our address is what the peer sends to.
+        let outside = simulation.nats[0] == nil ? ours.local : left.agent.statistics.selectedLocal?.address
+        return outside == theirs.remote && ours.remote == theirs.local
     }
 
     func connect(within limit: Duration = .seconds(5)) -> Bool {

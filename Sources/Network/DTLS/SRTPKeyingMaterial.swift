@@ -2,6 +2,7 @@
 package struct SRTPKeyingMaterial: Equatable, Sendable, CustomStringConvertible, CustomReflectable {
     /// The protection profiles we offer, by their IANA numbers (RFC 5764 §4.1.2, RFC 7714 §14.2).
     package enum Profile: UInt16, Hashable, Sendable {
+        // swift-format-ignore: AlwaysUseLowerCamelCase
         case aes128CmHmacSha1_80 = 0x0001
         case aeadAes128Gcm = 0x0007
 

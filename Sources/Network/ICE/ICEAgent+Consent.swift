@@ -2,8 +2,8 @@ import EmisoraCore
 
 /// Consent freshness on the selected path (RFC 7675 §5.1): asked every 5 s ± 20 %, lost after 30 s without an answer.
 ///
-/// Consent requests are sent once each. When the path has been silent for some seconds, every path that ever worked is
-/// checked anew, with retransmissions: so a lossy path keeps its consent, and a peer whose address has changed (a NAT
+/// Consent requests are sent once each. While the path has been silent for some seconds, every path that works is
+/// checked anew again and again, with retransmissions: so a lossy path keeps its consent, and a peer whose address has changed (a NAT
 /// that rebinds, another network) is followed to where it answers.
 extension ICEAgent {
     mutating func scheduleConsent(now: Instant) {
@@ -39,6 +39,7 @@ extension ICEAgent {
             // The controlling side repeats its choice, which tells a peer that sees a new source address to follow.
             begin(path: selectedPath, useCandidate: previous == nil && role == .controlling, isConsent: true, now: now)
             scheduleConsent(now: now)
+            if state == .disconnected { recheckValidPairs(now: now) }
         }
     }
 

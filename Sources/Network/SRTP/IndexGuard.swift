@@ -54,10 +54,16 @@ struct IndexGuard {
     private static func digest(_ packet: RawSpan) -> UInt64 {
         var hash = UInt64(truncatingIfNeeded: packet.byteCount) &* 0x9E37_79B9_7F4A_7C15
         var offset = 0
-        while offset + 8 <= packet.byteCount {
-            hash = mix(hash, packet.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
-            offset += 8
+        // Four lanes, since each multiplication would wait for the one before.
+        var lanes = (hash, hash ^ 1, hash ^ 2, hash ^ 3)
+        while offset + 32 <= packet.byteCount {
+            lanes.0 = mix(lanes.0, packet.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            lanes.1 = mix(lanes.1, packet.unsafeLoadUnaligned(fromByteOffset: offset + 8, as: UInt64.self))
+            lanes.2 = mix(lanes.2, packet.unsafeLoadUnaligned(fromByteOffset: offset + 16, as: UInt64.self))
+            lanes.3 = mix(lanes.3, packet.unsafeLoadUnaligned(fromByteOffset: offset + 24, as: UInt64.self))
+            offset += 32
         }
+        hash = mix(mix(mix(lanes.0, lanes.1), lanes.2), lanes.3)
         while offset < packet.byteCount {
             hash = mix(hash, UInt64(packet.unsafeLoad(fromByteOffset: offset, as: UInt8.self)))
             offset += 1

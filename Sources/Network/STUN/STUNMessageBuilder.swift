@@ -68,7 +68,7 @@ package struct STUNMessageBuilder: ~Copyable, ~Escapable {
     package mutating func add(errorCode: UInt16, reason: StaticString) throws(STUNError) {
         let offset = try open(STUNAttribute.errorCode, byteCount: 4 + reason.utf8CodeUnitCount)
         store(UInt16(0), at: offset)
-        store(errorCode / 100 << 8 | errorCode % 100, at: offset + 2)
+        store((errorCode / 100) << 8 | errorCode % 100, at: offset + 2)
         for index in 0..<reason.utf8CodeUnitCount {
             store(reason.utf8Start[index], at: offset + 4 + index)
         }
