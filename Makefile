@@ -1,38 +1,33 @@
-# Everything that a person runs. The work is in scripts/.
+# Everything a person runs. `make help` lists it.
+.PHONY: help demo build test bench lint format docs clean
+.DEFAULT_GOAL := help
 
-.PHONY: help demo test bench lint format docs clean
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@echo '  demo takes PORT=8080 ROOM=demo HOST=127.0.0.1 CAPTURE=noise|pattern|file:PATH'
 
-help:
-	@echo 'make demo    build, publish noise and show it in a browser (HOST=127.0.0.1 PORT=8080 ROOM=demo'
-	@echo '             CAPTURE=noise|pattern|file:PATH; HOST=0.0.0.0 to watch from another machine)'
-	@echo 'make test    install what the tests need and run all of them'
-	@echo 'make bench   measure the CPU that a publisher needs beyond its codecs'
-	@echo 'make lint    check formatting, imports and floors'
-	@echo 'make format  bring all Swift files into the one format'
-	@echo 'make docs    write the documentation to .build/docs'
-	@echo 'make clean   remove everything that was built'
+demo: ## signaling server and a publisher; open the printed URL in a browser
+	@scripts/demo
 
-demo:
+build: ## release build
 	@scripts/setup
-	@swift build -c release --product emisora
-	@exec scripts/demo
+	@swift build -c release
 
-test:
+test: ## all tests: unit, loopback, browser, sanitizers, outside package
 	@scripts/test
 
-bench:
+bench: ## CPU of the publisher against bare libvpx + libopus
 	@scripts/setup
-	@swift run -c release emisora-bench
+	@scripts/bench
 
-lint:
+lint: ## formatting, imports and floors
 	@scripts/lint
 
-format:
-	@swift format --in-place --parallel --recursive Package.swift Sources signaling Tests $(wildcard samples)
+format: ## formats the sources in place
+	@swift format -i -r Package.swift Sources Tests signaling samples
 
-docs:
-	@scripts/setup
+docs: ## DocC pages into .build/docs
 	@scripts/docs
 
-clean:
-	rm -rf .build
+clean: ## removes build products
+	@rm -rf .build
