@@ -66,7 +66,8 @@ let package = Package(
             path: "Sources/Network/PeerEngine"),
 
         // Floor 5
-        .target(name: "EmisoraVideo", dependencies: ["EmisoraCore"], path: "Sources/Media/Video"),
+        .target(
+            name: "EmisoraVideo", dependencies: ["EmisoraCore"], path: "Sources/Media/Video", swiftSettings: lifetimes),
         .target(name: "EmisoraAudio", dependencies: ["EmisoraCore"], path: "Sources/Media/Audio"),
         .target(
             name: "EmisoraCapture", dependencies: ["EmisoraAudio", "EmisoraCore", "EmisoraVideo"],

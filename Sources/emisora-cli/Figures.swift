@@ -3,12 +3,12 @@ import FoundationEssentials
 
 /// The one JSON line that a command ends with: W3C webrtc-stats names where there is one.
 struct PublishFigures: Encodable {
-    var framesCaptured: UInt64 = 0
-    var framesEncoded: UInt64 = 0
+    var framesCaptured = 0
+    var framesEncoded = 0
     var keyFramesEncoded: UInt64 = 0
     var framesSent: UInt64 = 0
-    var framesLostByDriver: UInt64 = 0
-    var framesDroppedByReason: [String: UInt64] = [:]
+    var framesLostByDriver = 0
+    var framesDroppedByReason: [String: Int] = [:]
     var bytesSent: UInt64 = 0
     var packetsSent: UInt64 = 0
     var retransmittedPacketsSent: UInt64 = 0

@@ -7,7 +7,7 @@ struct PublishCommand {
     private var video = VideoSource.noise
     private var audio = AudioSource.tone
     private var size = (width: 640, height: 480)
-    private var frameRate = FrameRate.fps30
+    private var frameRate: FrameRate = 30
     private var bitrate = DataRate.kilobitsPerSecond(1_500)
     private var duration: Double?
 
@@ -74,14 +74,14 @@ struct PublishCommand {
     }
 
     private func publish() async throws {
-        let clicks = ClickTrack()
+        let clicks = ClickTrack.every(.seconds(2))
         let publisher = Publisher(
             name: stream,
             videoCapture: try video.makeCapture(
                 width: size.width, height: size.height, frameRate: frameRate, clicks: clicks),
             audioCapture: audio.makeCapture(clicks: clicks), options: .init(videoBitrate: bitrate))
         let session = try await Session.connect(to: url)
-        let start = MonotonicTime.now()
+        let start = MonotonicClock.now
         do {
             try await session.publish(publisher)
         } catch {
@@ -95,11 +95,11 @@ struct PublishCommand {
         await session.disconnect()
         // After the end nothing is on its way any more: the ledger's sum holds to the picture.
         let ledger = publisher.captureLedger
-        figures.framesCaptured = ledger.framesCaptured
-        figures.framesEncoded = ledger.framesEncoded
-        figures.framesLostByDriver = ledger.framesLostByDriver
-        for (reason, count) in ledger.framesDropped { figures.framesDroppedByReason[reason.rawValue] = count }
-        figures.duration = (MonotonicTime.now() - start).inSeconds
+        figures.framesCaptured = ledger.captured
+        figures.framesEncoded = ledger.encoded
+        figures.framesLostByDriver = ledger.lostByDriver
+        for (reason, count) in ledger.droppedByReason { figures.framesDroppedByReason[reason.rawValue] = count }
+        figures.duration = (MonotonicClock.now - start).inSeconds
         Terminal.result(figures.jsonLine)
     }
 }

@@ -23,7 +23,7 @@ actor PublishWatcher {
             group.addTask { await self.printFigures() }
             group.addTask { await Termination.wait() }
             if let end {
-                group.addTask { try? await Task.sleep(for: end - MonotonicTime.now()) }
+                group.addTask { try? await Task.sleep(for: end - MonotonicClock.now) }
             }
             await group.next()
             isEnded = true
@@ -58,15 +58,15 @@ actor PublishWatcher {
             guard !Task.isCancelled, !isEnded else { return }
             let statistics = await session.statistics()
             guard let now = statistics.publishers.first else { continue }
-            await update(with: statistics)
+            update(with: statistics)
             if let previous {
                 let frames = now.framesEncoded - previous.framesEncoded
                 let kilobits = Double(now.bytesEncoded - previous.bytesEncoded) * 8 / 1_000
-                let dropped = now.capture.totalDropped - previous.capture.totalDropped
+                let dropped = now.capture.dropped - previous.capture.dropped
                 let idle = now.subscriberCount == 0 ? " (idle: nobody watches)" : ""
                 Terminal.note(
                     "\(frames) fps  \(Int(kilobits)) kbit/s  viewers \(now.subscriberCount)  "
-                        + "drops \(dropped)/s  captured \(now.capture.framesCaptured)\(idle)")
+                        + "drops \(dropped)/s  captured \(now.capture.captured)\(idle)")
             }
             previous = now
         }

@@ -25,8 +25,8 @@ enum VideoSource {
     ) throws(CaptureError) -> (any VideoCapture)? {
         switch self {
         case .none: nil
-        case .noise: try NoiseCapture(width: width, height: height, frameRate: frameRate)
-        case .pattern: try PatternCapture(width: width, height: height, frameRate: frameRate, clicks: clicks)
+        case .noise: NoiseCapture(width: width, height: height, frameRate: frameRate)
+        case .pattern: PatternCapture(width: width, height: height, frameRate: frameRate, clicks: clicks)
         case .file(let path): try FileCapture(path: path)
         }
     }

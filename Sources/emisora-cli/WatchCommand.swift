@@ -61,14 +61,14 @@ struct WatchCommand {
 
     private func watch() async throws -> Int32 {
         let sink = try WatchSink(wanted: frames, save: save)
-        let deadline = MonotonicTime.now() + .nanoseconds(Int64(timeout * 1e9))
+        let deadline = MonotonicClock.now + .nanoseconds(Int64(timeout * 1e9))
         let session = try await Session.connect(to: url)
         let watcher = StreamFollower(session: session, stream: stream, sink: sink)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await watcher.run() }
             group.addTask { await sink.waitUntilDone() }
             group.addTask { await Termination.wait() }
-            group.addTask { try? await Task.sleep(for: deadline - MonotonicTime.now()) }
+            group.addTask { try? await Task.sleep(for: deadline - MonotonicClock.now) }
             await group.next()
             group.cancelAll()
         }

@@ -12,7 +12,7 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
         var lastNumber: UInt32?
         var latencies: [Double] = []
         var lastFrame: VideoFrame?
-        var hasSaveFailed = false
+        var saveFailure: CaptureError?
     }
 
     private let wanted: Int
@@ -25,14 +25,30 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
     /// The open clip; touched on the decoder thread alone.
     private final class Recording: @unchecked Sendable {
         // Invariant behind `@unchecked Sendable`: only `receive(_ frame: VideoFrame)` uses it, which one thread calls.
-        let writer: Y4MWriter
-        init(_ writer: Y4MWriter) { self.writer = writer }
+        private let path: String
+        private var writer: Y4MWriter?
+
+        /// Creates the file at once, so that a path that cannot be written is told before anything is received.
+        init(path: String) throws(CaptureError) {
+            self.path = path
+            _ = try Y4MWriter(path: path, size: VideoSize(width: 16, height: 16), frameRate: 30)
+        }
+
+        /// Appends a picture. The first one sets the size of the clip.
+        func append(_ frame: VideoFrame) throws(CaptureError) {
+            if writer == nil {
+                writer = try Y4MWriter(
+                    path: path, size: frame.size, frameRate: frame.format.frameRate ?? 30,
+                    colorRange: frame.format.colorRange)
+            }
+            try writer?.append(frame)
+        }
     }
 
     init(wanted: Int, save path: String?) throws(CaptureError) {
         self.wanted = wanted
         self.path = path
-        recording = if let path, path.hasSuffix(".y4m") { Recording(try Y4MWriter(path: path)) } else { nil }
+        recording = if let path, path.hasSuffix(".y4m") { try Recording(path: path) } else { nil }
         (done, doneContinuation) = AsyncStream.makeStream()
     }
 
@@ -44,7 +60,7 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
     }
 
     func receive(_ frame: VideoFrame) {
-        let now = MonotonicTime.now()
+        let now = MonotonicClock.now
         let mark = PatternReader.read(frame)
         let (isWanted, isLast) = state.withLock { state in
             guard state.count < wanted else { return (false, false) }
@@ -53,8 +69,12 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
             if recording == nil, path != nil { state.lastFrame = frame }
             return (true, state.count == wanted)
         }
-        if isWanted, let recording, !recording.writer.write(frame) {
-            state.withLock { $0.hasSaveFailed = true }
+        if isWanted, let recording {
+            do {
+                try recording.append(frame)
+            } catch {
+                state.withLock { $0.saveFailure = $0.saveFailure ?? error }
+            }
         }
         if isLast { doneContinuation.yield() }
     }
@@ -101,8 +121,8 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
                 return false
             }
         }
-        if state.hasSaveFailed {
-            Terminal.note("\(path ?? ""): not all pictures could be written; the size changed or the disk is full.")
+        if let failure = state.saveFailure {
+            Terminal.note("Not all pictures could be written: \(failure)")
             return false
         }
         return state.count >= wanted

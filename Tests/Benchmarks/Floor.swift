@@ -132,7 +132,7 @@ private func encodeAudio(packetCount: Int) -> Cost? {
     defer { opus_encoder_destroy(encoder) }
     let results = [
         emisora_opus_set_bitrate(encoder, 32_000), emisora_opus_set_complexity(encoder, 5),
-        emisora_opus_set_inband_fec(encoder, 1), emisora_opus_set_packet_loss_percent(encoder, 5),
+        emisora_opus_set_inband_fec(encoder, 1), emisora_opus_set_packet_loss_percent(encoder, 10),
         emisora_opus_set_dtx(encoder, 0),
     ]
     guard results.allSatisfy({ $0 == OPUS_OK }) else { return nil }

@@ -109,7 +109,7 @@ private final class Timer: EventLoopClient {
             let lateness = try await withCheckedThrowingContinuation {
                 (continuation: CheckedContinuation<[Duration], any Error>) in
                 loop.execute {
-                    let start = MonotonicClock.now()
+                    let start = SystemClock.now()
                     let timer = Confined<Timer?>(nil)
                     timer.value = Timer(deadlines: (1...50).map { start + .microseconds($0 * 1_700) }) {
                         continuation.resume(returning: timer.value?.lateness ?? [])

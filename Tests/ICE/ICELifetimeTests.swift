@@ -152,6 +152,17 @@ import Testing
         #expect(duel.areConnected && duel.agreeOnPath)
     }
 
+    @Test func aConsentAnswerThatIsOnItsWayDuringARestartCounts() {
+        let duel = Duel()
+        #expect(duel.connect())
+        let asked = duel.left.agent.statistics.consentRequestsSent
+        #expect(duel.run(.seconds(7)) { duel.left.agent.statistics.consentRequestsSent > asked })
+        let answered = duel.left.agent.statistics.responsesReceived
+        duel.left.agent.restart()
+        duel.run(.milliseconds(100))
+        #expect(duel.left.agent.statistics.responsesReceived == answered + 1)
+    }
+
     @Test func aRestartAfterFailureConnectsAgain() {
         let duel = Duel()
         #expect(duel.connect())

@@ -95,7 +95,8 @@ import Testing
         // The left one is controlled; the check says that its sender is controlled too, with the smaller tie-breaker.
         let duel = Duel(roles: (.controlled, .controlling), leftAddresses: [Addresses.left, Addresses.left2])
         #expect(duel.connect())
-        duel.run(.seconds(2))
+        // Longer than nominations count as made together, so that a new one would be followed.
+        duel.run(.milliseconds(3_500))
         let selected = duel.left.agent.selectedPath
         let local = duel.left.agent.localCredentials
         for tieBreaker in [(UInt64.max, false), nil] as [(value: UInt64, isControlling: Bool)?] {
@@ -141,6 +142,31 @@ import Testing
         // The first is not repeated, neither in its old role nor in the new one.
         peer.handleTimeout(now: Duel.start + .milliseconds(510))
         #expect(peer.drain(now: Duel.start + .milliseconds(510)).isEmpty)
+    }
+
+    @Test func afterA487NoCheckIsRepeatedInTheOldRole() throws {
+        let peer = AgentPeer(.controlling, seed: 3, addresses: [Addresses.left, Addresses.left2])
+        let other = AgentPeer(.controlled, seed: 4, addresses: [Addresses.right])
+        peer.agent.setRemoteCredentials(other.agent.localCredentials, now: Duel.start)
+        peer.agent.addRemoteCandidate(other.agent.localCandidates[0], now: Duel.start)
+        peer.handleTimeout(now: Duel.start)
+        let request = try parse(try #require(peer.drain(now: Duel.start).first).bytes)
+        peer.handleTimeout(now: Duel.start + .milliseconds(5))
+        #expect(peer.drain(now: Duel.start + .milliseconds(5)).count == 1)
+        let refusal = try Forgery(
+            type: STUNMessageType(.error), transactionID: request.transactionID, priority: nil, tieBreaker: nil,
+            errorCode: 487, password: other.agent.localCredentials.password
+        ).bytes()
+        var later = peer.inject(
+            refusal, from: Addresses.right, to: Addresses.left, now: Duel.start + .milliseconds(20)
+        ).sent
+        for millisecond in 21..<2_000 {
+            let now = Duel.start + .milliseconds(millisecond)
+            if let deadline = peer.nextDeadline, deadline <= now { peer.handleTimeout(now: now) }
+            later += peer.drain(now: now)
+        }
+        #expect(Set(later.map(\.transmit.source)) == [Addresses.left, Addresses.left2])
+        #expect(try later.allSatisfy { try parse($0.bytes).iceControlled != nil })
     }
 
     @Test func anAnswerFromAnotherAddressFailsThePair() throws {

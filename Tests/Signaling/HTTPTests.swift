@@ -61,6 +61,22 @@ import Testing
         }
     }
 
+    @Test func aRequestBehindAWaitingOneIsAnsweredAfterItAndCostsNothingMeanwhile() async throws {
+        try await LoopbackTests.withServer(answerTimeout: .seconds(1)) { port in
+            let publisher = try await LoopbackTests.publisher(port)
+            let http = try RawSocket(port: port)
+            http.send(Self.request("POST", "/whep/demo", type: "application/sdp", Self.offer))
+            try await publisher.message("subscribe") { if case .subscribe = $0 { () } else { nil } }
+            let before = processorTime()
+            http.send(Self.request("GET", "/healthz"))
+            #expect(try http.response().status == 504)
+            // A spinning loop would take the whole second of one core.
+            #expect(processorTime() - before < .milliseconds(500))
+            #expect(try http.response().status == 200)
+            publisher.close()
+        }
+    }
+
     @Test func aWaitingClientThatHangsUpIsNoticed() async throws {
         try await LoopbackTests.withServer { port in
             let publisher = try await LoopbackTests.publisher(port)

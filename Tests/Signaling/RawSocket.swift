@@ -8,6 +8,8 @@ struct SocketFailure: Error {
 final class RawSocket {
     private let descriptor: Int32
     private var isOpen = true
+    /// Bytes that came behind a response.
+    private var surplus: [UInt8] = []
 
     init(port: UInt16, receiveBuffer: Int32? = nil) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -61,7 +63,8 @@ final class RawSocket {
 
     /// One HTTP response: its status, its header section and its body.
     func response(hasBody: Bool = true) throws -> (status: Int, head: String, body: String) {
-        var bytes: [UInt8] = []
+        var bytes = surplus
+        surplus = []
         while true {
             let text = String(decoding: bytes, as: UTF8.self)
             if let end = text.firstRange(of: "\r\n\r\n") {
@@ -71,7 +74,9 @@ final class RawSocket {
                     .flatMap { Int($0.drop { $0 != ":" }.dropFirst().filter(\.isNumber)) } ?? 0
                 let body = text[end.upperBound...]
                 if !hasBody || body.utf8.count >= length {
-                    return (Int(head.dropFirst(9).prefix(3)) ?? 0, head, String(body))
+                    let own = hasBody ? String(decoding: body.utf8.prefix(length), as: UTF8.self) : String(body)
+                    if hasBody { surplus = Array(body.utf8.dropFirst(length)) }
+                    return (Int(head.dropFirst(9).prefix(3)) ?? 0, head, own)
                 }
             }
             let more = try receive()
@@ -145,4 +150,11 @@ func threadCount() -> Int {
         if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
     }
     return count
+}
+
+/// The processor time that this process has used.
+func processorTime() -> Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
 }

@@ -39,6 +39,8 @@ final class ServerLoop: @unchecked Sendable {
         var keepAlive: Bool
         var response: [UInt8]?
         var closes = false
+        /// Whether the answer takes time; nothing is read from the connection meanwhile.
+        var waits = false
     }
 
     private(set) var port: UInt16 = 0
@@ -50,6 +52,7 @@ final class ServerLoop: @unchecked Sendable {
     private let interface: UnsafeMutablePointer<CChar>?
     private let keepalive = UnsafeMutablePointer<lws_retry_bo_t>.allocate(capacity: 1)
     private let timer = UnsafeMutablePointer<emisora_lws_timer>.allocate(capacity: 1)
+    private let hangUpTimer = UnsafeMutablePointer<emisora_lws_timer>.allocate(capacity: 1)
 
     private var core: Core
     private var sockets: [OpaquePointer: Socket] = [:]
@@ -81,6 +84,12 @@ final class ServerLoop: @unchecked Sendable {
             guard let user else { return }
             Unmanaged<ServerLoop>.fromOpaque(user).takeUnretainedValue().timeout()
         }
+        hangUpTimer.initialize(to: emisora_lws_timer())
+        hangUpTimer.pointee.user = timer.pointee.user
+        hangUpTimer.pointee.fire = { user in
+            guard let user else { return }
+            Unmanaged<ServerLoop>.fromOpaque(user).takeUnretainedValue().lookForHangUps()
+        }
 
         var info = lws_context_creation_info()
         info.port = Int32(address.port)
@@ -109,6 +118,7 @@ final class ServerLoop: @unchecked Sendable {
         protocols.deallocate()
         keepalive.deallocate()
         timer.deallocate()
+        hangUpTimer.deallocate()
         for name in names + [interface] { free(name) }
     }
 
@@ -133,6 +143,7 @@ final class ServerLoop: @unchecked Sendable {
             if lws_service(context, 0) < 0 { break }
         }
         emisora_lws_timer_cancel(timer)
+        emisora_lws_timer_cancel(hangUpTimer)
         discard()
     }
 
@@ -194,6 +205,10 @@ final class ServerLoop: @unchecked Sendable {
                 exchanges[socket]?.response = response.serialized(
                     head: exchange.request.method == .head, keepAlive: exchange.keepAlive)
                 exchanges[socket]?.closes = response.closes || !exchange.keepAlive
+                if exchange.waits {
+                    exchanges[socket]?.waits = false
+                    lws_rx_flow_control(socket, 1)
+                }
                 lws_callback_on_writable(socket)
             }
         }
@@ -361,6 +376,32 @@ final class ServerLoop: @unchecked Sendable {
         // The core has its own deadlines for what takes time.
         lws_set_timeout(socket, NO_PENDING_TIMEOUT, 0)
         core.requested(exchange.request, id: exchange.id, now: .monotonic)
+        drain()
+        guard exchanges[socket] != nil, exchanges[socket]?.response == nil else { return }
+        if !exchanges.contains(where: \.value.waits) { scheduleHangUpCheck() }
+        exchanges[socket]?.waits = true
+        lws_rx_flow_control(socket, 0)
+    }
+
+    private func scheduleHangUpCheck() {
+        guard let context else { return }
+        emisora_lws_timer_schedule(context, hangUpTimer, 250_000)
+    }
+
+    /// libwebsockets would spin on bytes that a client sends while its response waits. So waiting connections are not
+    /// read, and their end is looked for here instead: four times a second, while there are any.
+    private func lookForHangUps() {
+        let waiting = exchanges.filter(\.value.waits).keys
+        for socket in waiting {
+            var byte: UInt8 = 0
+            let count = recv(lws_get_socket_fd(socket), &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
+            if count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+                forget(socket)
+                lws_set_timeout(socket, PENDING_TIMEOUT_HTTP_CONTENT, Int32(LWS_TO_KILL_ASYNC))
+            }
+        }
+        drain()
+        if exchanges.contains(where: \.value.waits) { scheduleHangUpCheck() }
     }
 
     private func respond(_ socket: OpaquePointer) -> Int32 {

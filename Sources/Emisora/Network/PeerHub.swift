@@ -63,10 +63,10 @@ final class PeerHub: EventLoopClient {
 
     init(loop: EventLoop, addresses: NetworkAddresses) throws(SessionError) {
         self.loop = loop
-        wallClock = MonotonicClock.wallClock()
+        wallClock = SystemClock.wallClock()
         var random = SecureRandom()
         do throws(OpenSSLError) {
-            let unixTime = (wallClock.unixNanosecondsAtZero &+ MonotonicClock.now().nanoseconds) / 1_000_000_000
+            let unixTime = (wallClock.unixNanosecondsAtZero &+ SystemClock.now().nanoseconds) / 1_000_000_000
             security = try DTLSContext(certificate: Certificate(unixTime: unixTime, using: &random))
         } catch {
             throw .system("The session's certificate cannot be made. \(error)")
@@ -174,7 +174,7 @@ final class PeerHub: EventLoopClient {
     // MARK: Whose datagram is it?
 
     private func receive(_ datagram: inout MutableRawSpan, path: ICEPath) {
-        let now = MonotonicClock.now()
+        let now = SystemClock.now()
         guard let peer = owner(of: datagram.bytes, path: path) else { return }
         peer.engine.handle(datagram: &datagram, path: path, now: now)
         if peerOfPath[path] == nil, peer.engine.isValidated(path) { peerOfPath[path] = peer }

@@ -2,6 +2,7 @@ import EmisoraAudio
 import EmisoraCapture
 import EmisoraCodecs
 import EmisoraCore
+import EmisoraProcessing
 import Synchronization
 
 /// An Opus packet with the instant at which its sound was captured.
@@ -17,34 +18,33 @@ final class AudioPipeline: Sendable {
     struct Counters {
         var framesEncoded: UInt64 = 0
         var bytesEncoded: UInt64 = 0
-        var framesInvalid: UInt64 = 0
         var audioLevel: Double = 0
         var lastError: String?
     }
 
-    let consumer: AudioCaptureConsumer
+    let consumer = AudioCaptureConsumer()
     let queue: EncodedQueue<EncodedAudioFrame>
-    private let thread: MediaThread
+    private let thread = MediaThread()
     private let bitrate: DataRate
     private let counters = Mutex(Counters())
     private let isMuted = Mutex(false)
     private let didEncode: @Sendable () -> Void
 
     init(bitrate: DataRate, didEncode: @escaping @Sendable () -> Void) {
-        let thread = MediaThread()
-        self.thread = thread
         self.bitrate = bitrate
         self.didEncode = didEncode
         queue = EncodedQueue(capacity: Self.queueCapacity)
-        consumer = AudioCaptureConsumer { thread.wake() }
     }
 
     func start() -> Bool {
-        thread.start { [self] in run($0) }
+        (try? thread.start { [self] in run($0) }) == true
     }
 
+    /// Lets no frame in any more and waits for the thread: no frame is left without a fate.
     func stop() {
-        consumer.setRunning(false)
+        consumer.close()
+        thread.requestStop()
+        consumer.wake()
         thread.stop()
     }
 
@@ -57,60 +57,91 @@ final class AudioPipeline: Sendable {
 
     // MARK: On the sound thread
 
-    private func run(_ thread: MediaThread) {
+    /// What the sound thread keeps from one frame to the next.
+    private struct Stage {
         var encoder: OpusEncoder?
+        /// Samples that do not fill a packet yet, and when the first of them was captured.
         var pending: [Int16] = []
         var pendingSince = Instant.zero
-        while thread.waitForWork() {
-            while let frame = consumer.take() {
-                guard frame.format.sampleRate == 48_000 else {
-                    counters.withLock { counters in
-                        counters.framesInvalid += 1
-                        counters.lastError =
-                            "Sound at \(frame.format.sampleRate) Hz cannot be encoded; capture at 48000 Hz."
-                    }
-                    continue
-                }
-                let channels = frame.format.channels
-                if encoder?.configuration.channels != channels {
-                    encoder = try? OpusEncoder(.init(channels: channels, bitrate: bitrate))
-                    pending.removeAll()
-                }
-                let pendingDuration = Duration.nanoseconds(Int64(pending.count / channels) * 1_000_000_000 / 48_000)
-                // What is pending goes on seamlessly unless the capturer's time tells of a gap.
-                let expected = pendingSince + pendingDuration
-                let gap = frame.timestamp - expected
-                if pending.isEmpty || gap > .milliseconds(40) || gap < .milliseconds(-40) {
-                    pending.removeAll(keepingCapacity: true)
-                    pendingSince = frame.timestamp
-                }
-                pending += frame.samples
-                let count = OpusEncoder.frameSampleCount * channels
-                while pending.count >= count, let encoder {
-                    encode(Array(pending[..<count]), at: pendingSince, with: encoder)
-                    pending.removeFirst(count)
-                    pendingSince = pendingSince + .milliseconds(20)
-                }
+    }
+
+    private func run(_ thread: MediaThread) {
+        var stage = Stage()
+        while true {
+            // Counted before the look at the thread, so that a stop between the two ends the wait.
+            let wakeUps = consumer.wakeUps
+            if thread.isStopRequested { return }
+            guard let taken = consumer.waitForNext(until: .distantFuture, since: wakeUps) else { continue }
+            switch encode(taken.frame, &stage) {
+            case .encoded: taken.encoded()
+            case .dropped(let reason): taken.dropped(reason)
             }
         }
     }
 
-    private func encode(_ samples: [Int16], at captureTime: Instant, with encoder: OpusEncoder) {
+    /// Encodes what a frame completes. A frame counts as encoded when its last samples wait for the next one's.
+    private func encode(_ frame: AudioFrame, _ stage: inout Stage) -> FrameFate {
+        let sound: AudioFrame
+        do throws(AudioConversionError) {
+            sound = try AudioConverter.convert(frame, channels: min(2, frame.format.channels))
+        } catch {
+            note(error.description)
+            return .dropped(.invalid)
+        }
+        let channels = sound.format.channels
+        do throws(CodecError) {
+            let encoder: OpusEncoder
+            if let current = stage.encoder, current.configuration.channels == channels {
+                encoder = current
+            } else {
+                stage = Stage()
+                encoder = try OpusEncoder(.init(channels: channels, bitrate: bitrate))
+                stage.encoder = encoder
+            }
+            append(sound, to: &stage)
+            let count = OpusEncoder.frameSampleCount * channels
+            while stage.pending.count >= count {
+                let samples = Array(stage.pending[..<count])
+                let captureTime = stage.pendingSince
+                stage.pending.removeFirst(count)
+                stage.pendingSince = captureTime + .milliseconds(20)
+                try encode(samples, at: captureTime, with: encoder)
+            }
+            return .encoded
+        } catch {
+            note(error.description)
+            stage = Stage()
+            return .dropped(.encoderFailed)
+        }
+    }
+
+    /// What is pending goes on seamlessly unless the capturer's time tells of a gap.
+    private func append(_ frame: AudioFrame, to stage: inout Stage) {
+        let waiting = stage.pending.count / frame.format.channels
+        let expected = stage.pendingSince + .nanoseconds(Int64(waiting) * 1_000_000_000 / 48_000)
+        let gap = frame.timestamp - expected
+        if stage.pending.isEmpty || gap > .milliseconds(40) || gap < .milliseconds(-40) {
+            stage.pending.removeAll(keepingCapacity: true)
+            stage.pendingSince = frame.timestamp
+        }
+        stage.pending += AudioConverter.int16(frame.samples)
+    }
+
+    private func encode(_ samples: [Int16], at captureTime: Instant, with encoder: OpusEncoder) throws(CodecError) {
         let muted = isMuted.withLock { $0 }
         let input = muted ? [Int16](repeating: 0, count: samples.count) : samples
-        let level = muted ? 0 : AudioFrame(format: .mono48k, samples: samples, timestamp: captureTime)?.level ?? 0
-        do throws(CodecError) {
-            guard let payload = try encoder.encode(input) else { return }
-            counters.withLock { counters in
-                counters.framesEncoded += 1
-                counters.bytesEncoded += UInt64(payload.count)
-                counters.audioLevel = level
-            }
-            // Sound that nobody fetched for a second is worth nothing; the queue starts over.
-            _ = queue.push(EncodedAudioFrame(payload: payload, captureTime: captureTime))
-            didEncode()
-        } catch {
-            counters.withLock { $0.lastError = error.description }
+        guard let payload = try encoder.encode(input) else { return }
+        counters.withLock { counters in
+            counters.framesEncoded += 1
+            counters.bytesEncoded += UInt64(payload.count)
+            counters.audioLevel = AudioSamples.int16(input).level
         }
+        // Sound that nobody fetched for a second is worth nothing; the queue starts over.
+        _ = queue.push(EncodedAudioFrame(payload: payload, captureTime: captureTime))
+        didEncode()
+    }
+
+    private func note(_ error: String) {
+        counters.withLock { $0.lastError = error }
     }
 }

@@ -12,7 +12,7 @@ final class CaptureControl: Sendable {
     /// Runs `job` after those before it.
     func perform(_ job: @escaping @Sendable () -> Void) {
         jobs.withLock { $0.append(job) }
-        _ = thread.start { [self] thread in
+        _ = try? thread.start { [self] thread in
             repeat {
                 while let job = jobs.withLock({ $0.isEmpty ? nil : $0.removeFirst() }) { job() }
             } while thread.waitForWork()

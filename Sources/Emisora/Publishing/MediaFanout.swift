@@ -1,3 +1,4 @@
+import EmisoraCapture
 import EmisoraCodecs
 import EmisoraCore
 import EmisoraCrypto
@@ -114,27 +115,16 @@ final class MediaFanout: TurnParticipant {
     }
 }
 
-/// What became of each encoded picture for one subscriber: `framesEncoded = framesSent + Σ framesNotSent`.
-public struct DeliveryLedger: Hashable, Sendable {
-    /// Pictures that were encoded while it was subscribed.
-    public private(set) var framesEncoded: UInt64 = 0
-    public private(set) var framesSent: UInt64 = 0
-    /// By reason: `notConnected`, `notNegotiated`, `waitingForKeyFrame`, `queueFull`.
-    public private(set) var framesNotSent: [String: UInt64] = [:]
-
-    public var isBalanced: Bool { framesEncoded == framesSent + framesNotSent.values.reduce(0, +) }
-
-    mutating func record(_ result: FrameSendResult) {
-        framesEncoded += 1
+extension DeliveryLedger {
+    /// A frame counts as sent when the subscriber's queue took it.
+    fileprivate mutating func record(_ result: FrameSendResult) {
+        recordEncoded()
         switch result {
-        case .queued: framesSent += 1
-        case .notSent(let reason): framesNotSent[reason.rawValue, default: 0] += 1
+        case .queued: recordSent()
+        case .notSent(.notConnected): recordNotSent(.notConnected)
+        case .notSent(.notNegotiated): recordNotSent(.notNegotiated)
+        case .notSent(.waitingForKeyFrame): recordNotSent(.awaitingKeyFrame)
+        case .notSent(.queueFull): recordNotSent(.queueFull)
         }
-    }
-
-    mutating func add(_ other: DeliveryLedger) {
-        framesEncoded += other.framesEncoded
-        framesSent += other.framesSent
-        framesNotSent.merge(other.framesNotSent, uniquingKeysWith: +)
     }
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// A stream that is published: a picture source, a sound source, and what is made of them.
 ///
 /// ```swift
-/// let publisher = Publisher(name: "robot", videoCapture: try NoiseCapture(), audioCapture: ToneCapture())
+/// let publisher = Publisher(name: "robot", videoCapture: NoiseCapture(), audioCapture: ToneCapture())
 /// let session = try await Session.connect(to: "ws://127.0.0.1:8080/demo")
 /// try await session.publish(publisher)
 /// ```
@@ -121,8 +121,11 @@ public final class Publisher: Sendable {
             guard let video, isPublished else { return }
             control.perform { [self] in
                 old?.stop()
-                // Only the newest of several changes in a row is started.
-                guard let newValue, videoCapture === newValue else { return }
+                // What an old capturer hands over in spite of its stop belongs to nobody.
+                video.consumer.close()
+                // Only the newest of several changes in a row is started, and none after the end.
+                guard let newValue, videoCapture === newValue, state.withLock({ $0.isPublished }) else { return }
+                video.consumer.open()
                 start(newValue, into: video)
             }
         }
@@ -177,6 +180,8 @@ public final class Publisher: Sendable {
             await end()
             throw .system("No thread could be started for the encoders.")
         }
+        video?.consumer.open()
+        audio?.consumer.open()
         updateMode()
         let failure = await withCheckedContinuation { (continuation: CheckedContinuation<CaptureError?, Never>) in
             control.perform { [self] in continuation.resume(returning: startCapturers()) }
@@ -217,13 +222,13 @@ public final class Publisher: Sendable {
                 audioCapture?.stop()
                 video?.stop()
                 audio?.stop()
+                state.withLock { state in
+                    state.isPublished = false
+                    state.onEvent = nil
+                    state.onEncoded = nil
+                }
                 continuation.resume()
             }
-        }
-        state.withLock { state in
-            state.isPublished = false
-            state.onEvent = nil
-            state.onEncoded = nil
         }
     }
 
@@ -235,8 +240,9 @@ public final class Publisher: Sendable {
     private func updateMode() {
         let (count, isMuted, isPublished) = state.withLock { ($0.subscriberCount, $0.isVideoMuted, $0.isPublished) }
         guard isPublished else { return }
-        video?.consumer.setMode(isMuted ? .paused : count == 0 ? .noSubscribers : .running)
-        audio?.consumer.setRunning(count > 0)
+        video?.consumer.setPaused(isMuted)
+        video?.consumer.setHasSubscribers(count > 0)
+        audio?.consumer.setHasSubscribers(count > 0)
     }
 
     private func report(_ event: PublisherEvent) {

@@ -31,7 +31,7 @@ final class VideoPipeline: Sendable {
 
     let consumer: VideoCaptureConsumer
     let queue: EncodedQueue<EncodedVideoFrame>
-    private let thread: MediaThread
+    private let thread = MediaThread()
     private let settings: Mutex<Settings>
     private let counters = Mutex(Counters())
     private let isKeyFrameWanted = Mutex(false)
@@ -44,20 +44,21 @@ final class VideoPipeline: Sendable {
         settings: Settings, onDrop: @escaping @Sendable (DropReason, Int) -> Void,
         didEncode: @escaping @Sendable () -> Void
     ) {
-        let thread = MediaThread()
-        self.thread = thread
         self.settings = Mutex(settings)
         self.didEncode = didEncode
         queue = EncodedQueue(capacity: Self.queueCapacity)
-        consumer = VideoCaptureConsumer(wakeUp: { thread.wake() }, onDrop: onDrop)
+        consumer = VideoCaptureConsumer(onDrop: onDrop)
     }
 
     func start() -> Bool {
-        thread.start { [self] in run($0) }
+        (try? thread.start { [self] in run($0) }) == true
     }
 
+    /// Lets no frame in any more and waits for the thread: no frame is left without a fate.
     func stop() {
-        consumer.setMode(.stopped)
+        consumer.close()
+        thread.requestStop()
+        consumer.wake()
         thread.stop()
     }
 
@@ -77,23 +78,44 @@ final class VideoPipeline: Sendable {
     private func run(_ thread: MediaThread) {
         let converter = VideoConverter()
         var encoder: VP8Encoder?
-        while thread.waitForWork() {
-            while let frame = consumer.takeLatest() {
-                do {
-                    let picture = try converter.encodable(frame)
-                    let settings = settings.withLock { $0 }
-                    if encoder == nil || encoder?.configuration.contentHint != settings.contentHint {
-                        encoder = try makeEncoder(for: picture, settings)
-                    }
-                    guard let encoder else { break }
-                    try encode(picture, with: encoder, settings)
-                } catch {
-                    counters.withLock { $0.lastError = "\(error)" }
-                    // An encoder that failed is made anew; a frame that cannot be converted is the capturer's fault.
-                    if error is CodecError { encoder = nil }
-                    consumer.didNotEncode(error is CodecError ? .encoderError : .invalid)
-                }
+        while true {
+            // Counted before the look at the thread, so that a stop between the two ends the wait.
+            let wakeUps = consumer.wakeUps
+            if thread.isStopRequested { return }
+            guard let taken = consumer.waitForLatest(until: .distantFuture, since: wakeUps) else { continue }
+            switch encode(taken.frame, with: &encoder, converter) {
+            case .encoded: taken.encoded()
+            case .dropped(let reason): taken.dropped(reason)
             }
+        }
+    }
+
+    private func encode(_ frame: VideoFrame, with encoder: inout VP8Encoder?, _ converter: VideoConverter) -> FrameFate
+    {
+        let picture: VideoFrame
+        do throws(ConversionError) {
+            picture = try converter.encodable(frame)
+        } catch {
+            // A frame that cannot be converted is the capturer's fault; the encoder stays.
+            counters.withLock { $0.lastError = error.description }
+            if case .picturesExhausted = error { return .dropped(.noBuffer) }
+            return .dropped(.invalid)
+        }
+        let settings = settings.withLock { $0 }
+        do throws(CodecError) {
+            let current: VP8Encoder
+            if let encoder, encoder.configuration.contentHint == settings.contentHint {
+                current = encoder
+            } else {
+                current = try makeEncoder(for: picture, settings)
+                encoder = current
+            }
+            return try encode(picture, with: current, settings)
+        } catch {
+            counters.withLock { $0.lastError = error.description }
+            // An encoder that failed is made anew.
+            encoder = nil
+            return .dropped(.encoderFailed)
         }
     }
 
@@ -104,21 +126,21 @@ final class VideoPipeline: Sendable {
                 maximumFramesPerSecond: settings.maximumFramesPerSecond, contentHint: settings.contentHint))
     }
 
-    private func encode(_ picture: VideoFrame, with encoder: VP8Encoder, _ settings: Settings) throws(CodecError) {
+    private func encode(
+        _ picture: VideoFrame, with encoder: VP8Encoder, _ settings: Settings
+    ) throws(CodecError) -> FrameFate {
         try encoder.setTargetBitrate(settings.targetBitrate)
         encoder.setMaximumFramesPerSecond(settings.maximumFramesPerSecond)
         let forceKeyFrame = isKeyFrameWanted.withLock { isWanted in
             defer { isWanted = false }
             return isWanted
         }
-        let start = MonotonicTime.now()
+        let start = MonotonicClock.now
         guard let encoded = try encoder.encode(picture, forceKeyFrame: forceKeyFrame) else {
             if forceKeyFrame { requestKeyFrame() }
-            consumer.didNotEncode(.encoderRateControl)
-            return
+            return .dropped(.encoderRateControl)
         }
-        let elapsed = MonotonicTime.now() - start
-        consumer.didEncode()
+        let elapsed = MonotonicClock.now - start
         counters.withLock { counters in
             counters.framesEncoded += 1
             counters.keyFramesEncoded += encoded.isKeyFrame ? 1 : 0
@@ -130,5 +152,6 @@ final class VideoPipeline: Sendable {
         }
         if case .overflowed = queue.push(encoded) { requestKeyFrame() }
         didEncode()
+        return .encoded
     }
 }

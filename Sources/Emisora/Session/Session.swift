@@ -6,7 +6,7 @@ import EmisoraSignalingClient
 ///
 /// ```swift
 /// let session = try await Session.connect(to: "ws://127.0.0.1:8080/demo")
-/// try await session.publish(Publisher(videoCapture: try NoiseCapture()))
+/// try await session.publish(Publisher(videoCapture: NoiseCapture()))
 /// for await event in session.events { print(event) }
 /// ```
 ///

@@ -45,7 +45,7 @@ extension SessionCore {
     func removePublication(_ publisher: Publisher) {
         guard let publication = publications[publisher.name], publication.publisher === publisher else { return }
         publications[publisher.name] = nil
-        let now = MonotonicClock.now()
+        let now = SystemClock.now()
         for (id, peer) in publication.peers {
             channel.send(.bye(subscription: id, reason: .unpublished))
             hub?.close(peer, now: now)

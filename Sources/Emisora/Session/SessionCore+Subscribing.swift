@@ -10,7 +10,7 @@ extension SessionCore {
     private static let silenceLimit: Duration = .seconds(2)
 
     func subscribe(_ subscriber: Subscriber, to stream: String, _ completion: @escaping Completion) {
-        let now = MonotonicClock.now()
+        let now = SystemClock.now()
         guard let hub else { return completion(.failure(.invalidState("The session is closed."))) }
         let media: [PeerConfiguration.Media] = [
             .init(.audio, sends: false, receives: true), .init(.video, sends: false, receives: true),
@@ -46,7 +46,7 @@ extension SessionCore {
     }
 
     private func requestKeyFrame(ofSubscription id: String) {
-        subscriptions[id]?.reception.peer.engine.requestKeyFrame(now: MonotonicClock.now())
+        subscriptions[id]?.reception.peer.engine.requestKeyFrame(now: SystemClock.now())
     }
 
     func completeSubscribe(_ id: String, _ result: Result<Void, SessionError>) {
@@ -66,7 +66,7 @@ extension SessionCore {
     func finish(_ subscription: Subscription) {
         subscription.answered?(.failure(.invalidState("The subscription was ended.")))
         hub?.remove(subscription.reception)
-        hub?.close(subscription.reception.peer, now: MonotonicClock.now())
+        hub?.close(subscription.reception.peer, now: SystemClock.now())
         subscription.reception.subscriber.end()
     }
 
@@ -96,7 +96,7 @@ extension SessionCore {
     func watchForSilence(_ id: String) {
         schedule(after: .milliseconds(250)) { [weak self] in
             guard let self, let subscription = subscriptions[id], subscription.isSignalingLost else { return }
-            let silence = MonotonicClock.now() - subscription.reception.lastPictureAt
+            let silence = SystemClock.now() - subscription.reception.lastPictureAt
             if silence >= Self.silenceLimit {
                 endSubscription(
                     id, reason: "The publisher is gone.", error: .system("The publisher is gone."))

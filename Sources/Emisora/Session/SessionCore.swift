@@ -110,7 +110,7 @@ final class SessionCore: @unchecked Sendable {
         publications.removeAll()
         if isWelcome { channel.send(.leave) }
         channel.close()
-        hub?.shutdown(now: MonotonicClock.now())
+        hub?.shutdown(now: SystemClock.now())
         hub = nil
         timers.removeAll()
         emit(.disconnected(reason: reason))
@@ -123,7 +123,7 @@ final class SessionCore: @unchecked Sendable {
         guard !isShutDown else { return }
         switch event {
         case .connected: break
-        case .message(let message): handle(message, now: MonotonicClock.now())
+        case .message(let message): handle(message, now: SystemClock.now())
         case .disconnected(let reason):
             if isWelcome {
                 isWelcome = false
@@ -244,7 +244,7 @@ extension SessionCore: PeerOwner {
 
 extension SessionCore: TurnParticipant {
     func schedule(after duration: Duration, _ action: @escaping () -> Void) {
-        timers.append(Timer(at: MonotonicClock.now() + duration, action: action))
+        timers.append(Timer(at: SystemClock.now() + duration, action: action))
     }
 
     func turn(now: Instant) {

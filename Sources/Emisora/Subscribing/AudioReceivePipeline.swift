@@ -32,7 +32,7 @@ final class AudioReceivePipeline: Sendable {
     }
 
     func start() -> Bool {
-        thread.start { [self] in run($0) }
+        (try? thread.start { [self] in run($0) }) == true
     }
 
     func stop() {
@@ -52,7 +52,7 @@ final class AudioReceivePipeline: Sendable {
         while thread.waitForWork() {
             for input in queue.takeAll() {
                 guard let samples = try? decode(input.output, with: decoder),
-                    let frame = AudioFrame(format: .mono48k, samples: samples, timestamp: input.timestamp)
+                    let frame = try? AudioFrame(samples, format: .mono, timestamp: input.timestamp)
                 else { continue }
                 counters.withLock { counters in
                     counters.totalSamplesReceived += UInt64(samples.count)

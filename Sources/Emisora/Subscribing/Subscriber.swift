@@ -51,7 +51,7 @@ public final class Subscriber: Sendable {
         }
         hooks.withLock { hooks in
             hooks.needsKeyFrame = needsKeyFrame
-            hooks.subscribedAt = MonotonicTime.now()
+            hooks.subscribedAt = MonotonicClock.now
         }
     }
 

@@ -40,7 +40,7 @@ final class VideoReceivePipeline: Sendable {
     }
 
     func start() -> Bool {
-        thread.start { [self] in run($0) }
+        (try? thread.start { [self] in run($0) }) == true
     }
 
     func stop() {
@@ -62,12 +62,12 @@ final class VideoReceivePipeline: Sendable {
         var decoder: VP8Decoder?
         while thread.waitForWork() {
             for input in queue.takeAll() {
-                let start = MonotonicTime.now()
+                let start = MonotonicClock.now
                 do throws(CodecError) {
                     if decoder == nil { decoder = try VP8Decoder() }
                     guard let decoder else { continue }
                     let picture = try decoder.decode(input.frame.payload, timestamp: input.timestamp)
-                    let end = MonotonicTime.now()
+                    let end = MonotonicClock.now
                     counters.withLock { counters in
                         counters.framesDecoded += 1
                         counters.keyFramesDecoded += input.frame.isKeyFrame ? 1 : 0
@@ -78,8 +78,12 @@ final class VideoReceivePipeline: Sendable {
                         counters.lastFrameDecodedAt = end
                     }
                     sink?.receive(picture)
+                } catch .hiddenPicture {
+                    // It was decoded, and is only referred to.
                 } catch {
                     counters.withLock { $0.framesDropped += 1 }
+                    // A picture that there was no memory to show was decoded all the same; the next one follows on it.
+                    if case .picturesExhausted = error { continue }
                     needsKeyFrame()
                 }
             }

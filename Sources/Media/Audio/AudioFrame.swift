@@ -1,36 +1,72 @@
 import EmisoraCore
 
-/// A stretch of sound: interleaved samples with their format and the instant at which the first one was captured.
-public struct AudioFrame: Sendable {
-    public let format: AudioFormat
-    public let samples: [Int16]
-    public let timestamp: Instant
+/// Interleaved samples: for stereo L R L R ….
+public enum AudioSamples: Hashable, Sendable {
+    case int16([Int16])
+    case float32([Float])
 
-    /// `nil` unless `samples` holds the same number for each channel, at most one second.
-    public init?(format: AudioFormat, samples: [Int16], timestamp: Instant) {
-        guard samples.count % format.channels == 0, samples.count <= format.sampleRate * format.channels else {
-            return nil
+    /// Samples of all channels together.
+    public var count: Int {
+        switch self {
+        case .int16(let samples): samples.count
+        case .float32(let samples): samples.count
         }
-        self.format = format
-        self.samples = samples
-        self.timestamp = timestamp
     }
 
-    /// Samples of each channel.
-    public var sampleCount: Int { samples.count / format.channels }
-    public var duration: Duration { .nanoseconds(Int64(sampleCount) * 1_000_000_000 / Int64(format.sampleRate)) }
-
-    /// Root mean square of all samples, 0…1.
-    public var level: Double {
-        guard !samples.isEmpty else { return 0 }
-        let sum = samples.reduce(0.0) { $0 + Double($1) * Double($1) }
-        return (sum / Double(samples.count)).squareRoot() / 32_768
+    public var sampleFormat: AudioSampleFormat {
+        switch self {
+        case .int16: .int16
+        case .float32: .float32
+        }
     }
 }
 
-/// Where decoded sound goes.
+/// A stretch of sound, usually 10 or 20 ms: a value that any thread may read.
 ///
-/// Called on a media thread, one frame of 20 ms at a time. Return soon: the next one waits.
-public protocol AudioFrameSink: Sendable {
-    func receive(_ frame: AudioFrame)
+/// ```swift
+/// let frame = try AudioFrame([Int16](repeating: 0, count: 960), format: .mono, timestamp: now)
+/// ```
+public struct AudioFrame: Sendable {
+    /// The longest frame, in seconds of sound.
+    public static let longestDuration = 1
+
+    public let format: AudioFormat
+    public let samples: AudioSamples
+    /// When the first sample was taken, on the monotonic clock.
+    public var timestamp: Instant
+
+    /// - Throws: If the format is not valid, the samples are of another kind than the format says, do not fill all
+    ///   channels, or last longer than a second.
+    public init(samples: AudioSamples, format: AudioFormat, timestamp: Instant) throws(AudioFrameError) {
+        try format.validate()
+        guard samples.sampleFormat == format.sampleFormat else {
+            throw .wrongSampleFormat(needed: format.sampleFormat, given: samples.sampleFormat)
+        }
+        guard samples.count.isMultiple(of: format.channels) else {
+            throw .incompleteSample(samples: samples.count, channels: format.channels)
+        }
+        let limit = format.sampleRate * Self.longestDuration * format.channels
+        guard samples.count > 0, samples.count <= limit else {
+            throw .lengthOutOfRange(samples: samples.count, limit: limit)
+        }
+        self.samples = samples
+        self.format = format
+        self.timestamp = timestamp
+    }
+
+    public init(_ samples: [Int16], format: AudioFormat, timestamp: Instant) throws(AudioFrameError) {
+        try self.init(samples: .int16(samples), format: format, timestamp: timestamp)
+    }
+
+    public init(_ samples: [Float], format: AudioFormat, timestamp: Instant) throws(AudioFrameError) {
+        try self.init(samples: .float32(samples), format: format, timestamp: timestamp)
+    }
+
+    /// Samples in each channel.
+    public var samplesPerChannel: Int { samples.count / format.channels }
+
+    /// How long the sound lasts, rounded down to a nanosecond.
+    public var duration: Duration {
+        .nanoseconds(Int64(samplesPerChannel) * 1_000_000_000 / Int64(format.sampleRate))
+    }
 }

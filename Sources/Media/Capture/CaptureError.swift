@@ -1,21 +1,37 @@
-/// Why a capturer could not start.
-public enum CaptureError: Error, CustomStringConvertible {
-    /// The source cannot give pictures of that kind; the text says what it can.
-    case unsupportedFormat(String)
-    /// The file or device cannot be opened; the text names it and the system's reason.
-    case cannotOpen(String)
-    /// The file's contents are damaged at that byte.
-    case malformedFile(byteOffset: Int, reason: String)
-    /// `start` was called while capturing.
-    case alreadyStarted
+import EmisoraAudio
+import EmisoraVideo
+import Glibc
+
+/// Why capturing could not start, or ended by itself.
+public enum CaptureError: Error, Sendable {
+    /// `start(into:)` while capturing: stop first.
+    case alreadyCapturing
+    /// An option of the capturer is outside what it can do; the text names it and what is allowed.
+    case invalidOption(String)
+    /// Frames cannot have the format that was asked for.
+    case videoFormat(VideoFrameError)
+    /// Sound cannot have the format that was asked for.
+    case audioFormat(AudioFrameError)
+    /// A file could not be opened, read or written. `code` is the system's `errno`.
+    case file(path: String, code: Int32)
+    /// A file is not what it should be. The error names the byte.
+    case malformedFile(path: String, Y4MError)
+    /// The operating system refused. `code` is its `errno`.
+    case system(operation: String, code: Int32)
     /// An error of the capturer's own.
     case custom(any Error)
+}
 
+extension CaptureError: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .unsupportedFormat(let text), .cannotOpen(let text): text
-        case .malformedFile(let offset, let reason): "The file is damaged at byte \(offset): \(reason)"
-        case .alreadyStarted: "The capturer is already running; stop it before starting it again."
+        case .alreadyCapturing: "already capturing: stop before starting again"
+        case .invalidOption(let text): text
+        case .videoFormat(let error): "\(error)"
+        case .audioFormat(let error): "\(error)"
+        case .file(let path, let code): "\(path): \(String(cString: strerror(code)))"
+        case .malformedFile(let path, let error): "\(path): \(error)"
+        case .system(let operation, let code): "cannot \(operation): \(String(cString: strerror(code)))"
         case .custom(let error): "\(error)"
         }
     }

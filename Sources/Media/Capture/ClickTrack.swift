@@ -1,27 +1,24 @@
 import EmisoraCore
-import Synchronization
 
-/// The instants at which a picture flashes and a tone clicks, shared by a `PatternCapture` and a `ToneCapture`: what
-/// lip-sync is measured with.
-public final class ClickTrack: Sendable {
-    private static let limit = 64
-    private let instants = Mutex<[Instant]>([])
+/// When picture and sound give a sign together: the picture flashes and the tone clicks, so that the distance between
+/// them can be measured at the far end.
+public enum ClickTrack: Hashable, Sendable {
+    /// Whenever the monotonic clock passes a multiple of this duration (at least a millisecond). Capturers on one
+    /// machine click together without knowing each other.
+    case every(Duration)
+    /// Once, at the frame of this number, counted from 0.
+    case frame(Int)
 
-    public init() {}
-
-    func add(_ instant: Instant) {
-        instants.withLock { instants in
-            if instants.count == Self.limit { instants.removeFirst() }
-            instants.append(instant)
-        }
-    }
-
-    /// Takes the clicks that lie before `end`.
-    func take(before end: Instant) -> [Instant] {
-        instants.withLock { instants in
-            let due = instants.filter { $0 < end }
-            instants.removeAll { $0 < end }
-            return due
+    /// How long after `start` the click within a frame that lasts `duration` comes; `nil` if there is none.
+    func click(inFrame index: Int, start: Instant, duration: Duration) -> Duration? {
+        switch self {
+        case .frame(let number):
+            return number == index ? .zero : nil
+        case .every(let period):
+            let period = max(period.nanoseconds, 1_000_000)
+            let past = start.nanoseconds % period
+            let wait = past <= 0 ? -past : period - past
+            return wait < duration.nanoseconds ? .nanoseconds(wait) : nil
         }
     }
 }

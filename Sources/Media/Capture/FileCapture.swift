@@ -1,43 +1,70 @@
-import EmisoraCore
 import EmisoraVideo
+import Synchronization
 
-/// Plays a file of uncompressed pictures (Y4M, 8-bit 4:2:0) at its own rate, again and again or once.
+/// Plays a Y4M file (8-bit 4:2:0 or mono, progressive) at its own rate.
 ///
-/// The file is checked to its end when the capturer is made; pictures are read when they are due.
+/// The file is checked when the capturer is made and again at `start`, every picture of it: an error names the byte.
+/// Pictures are read one at a time, straight into the frame. Make one with
+/// `ffmpeg -i clip.mp4 -pix_fmt yuv420p clip.y4m`.
 public final class FileCapture: VideoCapture {
-    public let format: VideoFormat
-    /// Pictures in the file.
-    public let frameCount: Int
-    public let isLooping: Bool
-    private let file: Y4MFile
-    private let pace: PacedCapture
-
-    /// - Throws: `CaptureError.cannotOpen`, `.unsupportedFormat`, or `.malformedFile` with the byte at fault.
-    public init(path: String, isLooping: Bool = true) throws(CaptureError) {
-        file = try Y4MFile(path: path)
-        format = file.format
-        frameCount = file.frameOffsets.count
-        self.isLooping = isLooping
-        pace = PacedCapture(rate: file.format.frameRate ?? .fps25)
+    /// What happens after the last picture.
+    public enum Playback: Hashable, Sendable {
+        /// From the first again, for ever.
+        case looped
+        /// Capturing ends.
+        case once
     }
 
-    public var contentHint: VideoContentHint { .motion }
-    public var isCapturing: Bool { pace.isRunning }
+    public let path: String
+    public let format: VideoFormat
+    public let playback: Playback
+    private let pacer = Pacer()
+    private let lastFailure = Mutex<CaptureError?>(nil)
+
+    /// - Throws: ``CaptureError/file(path:code:)`` if the file cannot be opened,
+    ///   ``CaptureError/malformedFile(path:_:)`` if it is not such a file.
+    public init(path: String, playback: Playback = .looped) throws(CaptureError) {
+        self.path = path
+        self.playback = playback
+        format = try Y4MFile(path: path).header.format
+    }
+
+    public var isCapturing: Bool { pacer.isRunning }
+
+    /// Why capturing ended by itself before the end of the file, if it did, since the last `start`.
+    public var failure: CaptureError? { lastFailure.withLock { $0 } }
 
     public func start(into consumer: VideoCaptureConsumer) throws(CaptureError) {
-        try pace.start { [file, pace, format, frameCount, isLooping] tick in
-            if tick.skipped > 0 { consumer.didDrop(.capturerOverrun, count: tick.skipped) }
-            guard isLooping || tick.index < frameCount else { return pace.stop() }
-            var frame = consumer.makeFrame(format)
-            if file.read(frame: Int(tick.index % Int64(frameCount)), into: &frame) {
-                consumer.consume(frame.finish(timestamp: tick.timestamp))
-            } else {
-                consumer.didDrop(.invalid)
+        guard !isCapturing else { throw .alreadyCapturing }
+        let file = try Y4MFile(path: path)
+        let format = file.header.format
+        let rate = try format.checkForPacing()
+        let playback = playback
+        lastFailure.withLock { $0 = nil }
+        try pacer.start(rate: rate) { [weak self] tick, run in
+            let isOver = playback == .once && tick.index >= file.frameCount
+            // Numbers beyond the end of the file were never pictures.
+            let missed = isOver ? tick.skipped - (tick.index - file.frameCount) : tick.skipped
+            if missed > 0 { consumer.didDrop(.captureLate, count: missed) }
+            if isOver { return .end }
+            guard var picture = try? consumer.makeFrame(format) else {
+                consumer.didDrop(.noBuffer)
+                return .goOn
             }
+            do throws(CaptureError) {
+                try file.read(tick.index % file.frameCount, into: &picture)
+            } catch {
+                consumer.didDrop(.invalid)
+                self?.lastFailure.withLock { $0 = error }
+                return .end
+            }
+            guard !run.isStopRequested else { return .end }
+            consumer.consume(picture.finish(timestamp: tick.time))
+            return .goOn
         }
     }
 
     public func stop() {
-        pace.stop()
+        pacer.stop()
     }
 }

@@ -1,136 +1,136 @@
 import EmisoraCore
 import Glibc
 
-/// A thread of the media pipeline with a condition that it sleeps on: until an instant, until it is woken, or until it
-/// is told to stop.
+/// A thread that media is made, coded or shown on. It sleeps until an instant, until it is woken, or until it is told
+/// to stop.
 ///
 /// `stop` returns when the body has ended, from any thread, repeatedly and concurrently; called on the thread itself it
-/// only asks it to end.
-package final class MediaThread: @unchecked Sendable {
-    // Invariant behind `@unchecked Sendable`: `mutex` guards every variable below it; the pthread objects live on the
-    // heap and are only used through their own calls.
+/// only asks it to end. After its end the thread can be started anew.
+package final class MediaThread: Sendable {
     private enum Phase {
         case idle
         case running
         case stopping
     }
 
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private let condition: UnsafeMutablePointer<pthread_cond_t>
-    private var phase = Phase.idle
-    private var isWoken = false
-    private var isJoining = false
-    private var thread: pthread_t?
-    private var body: ((MediaThread) -> Void)?
-
-    package init() {
-        mutex = .allocate(capacity: 1)
-        condition = .allocate(capacity: 1)
-        pthread_mutex_init(mutex, nil)
-        var attributes = pthread_condattr_t()
-        pthread_condattr_init(&attributes)
-        // The monotonic clock: setting the wall clock must not stall or rush pictures.
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        pthread_cond_init(condition, &attributes)
-        pthread_condattr_destroy(&attributes)
+    private struct State: Sendable {
+        var phase = Phase.idle
+        /// Counts the starts, so that who waits for the end of one run does not wait for the next one's.
+        var run = 0
+        var isWoken = false
+        var thread: pthread_t?
     }
 
-    deinit {
-        pthread_cond_destroy(condition)
-        pthread_mutex_destroy(mutex)
-        condition.deallocate()
-        mutex.deallocate()
-    }
+    private let monitor = Monitor(State())
 
-    package var isRunning: Bool { withLock { phase == .running } }
+    package init() {}
 
-    /// Runs `body` on a new thread; `false` when one has not been stopped or the system refuses another thread.
-    package func start(_ body: @escaping (MediaThread) -> Void) -> Bool {
-        withLock {
-            guard phase == .idle else { return false }
-            self.body = body
-            isWoken = false
-            let context = Unmanaged.passRetained(self)
-            var created = pthread_t()
-            guard pthread_create(&created, nil, runMediaThread, context.toOpaque()) == 0 else {
-                context.release()
-                self.body = nil
-                return false
-            }
-            thread = created
-            phase = .running
+    package var isRunning: Bool { monitor.withLock { $0.phase == .running } }
+
+    /// Whether the body was told to end.
+    package var isStopRequested: Bool { monitor.withLock { $0.phase == .stopping } }
+
+    /// Runs `body` on a new thread, which alone keeps what `body` holds.
+    ///
+    /// - Returns: `false` if an earlier body has not ended.
+    /// - Throws: ``CaptureError/system(operation:code:)`` if the system refuses another thread.
+    @discardableResult
+    package func start(_ body: @escaping @Sendable (MediaThread) -> Void) throws(CaptureError) -> Bool {
+        let isFree = monitor.withLock { state in
+            guard state.phase == .idle else { return false }
+            state = State(phase: .running, run: state.run + 1)
             return true
         }
+        guard isFree else { return false }
+        let code = startDetachedThread { [self] in run(body) }
+        guard code == 0 else {
+            end()
+            throw .system(operation: "start a thread", code: code)
+        }
+        return true
     }
 
-    fileprivate func run() {
-        let body = withLock { self.body.take() }
-        body?(self)
-        // A body that ended by itself still has to be joined by `stop`.
-        withLock { phase = .stopping }
+    private func run(_ body: (MediaThread) -> Void) {
+        monitor.withLock { $0.thread = pthread_self() }
+        body(self)
+        end()
+    }
+
+    private func end() {
+        monitor.withLock { state in
+            state.phase = .idle
+            state.thread = nil
+        }
+        monitor.notifyAll()
     }
 
     /// Asks the body to end and waits for it.
     package func stop() {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        guard let thread else { return }
-        phase = .stopping
-        pthread_cond_broadcast(condition)
-        if pthread_equal(thread, pthread_self()) != 0 { return }
-        if isJoining {
-            while self.thread != nil { pthread_cond_wait(condition, mutex) }
-            return
+        guard let run = requestStop() else { return }
+        _ = monitor.wait(until: .distantFuture) { $0.phase == .idle || $0.run != run ? true : nil }
+    }
+
+    /// Asks the body to end.
+    ///
+    /// - Returns: Which run to wait for; `nil` if there is none, or if this is called on the thread itself.
+    @discardableResult
+    package func requestStop() -> Int? {
+        let run = monitor.withLock { state -> Int? in
+            guard state.phase != .idle else { return nil }
+            state.phase = .stopping
+            let isOwnThread = state.thread.map { pthread_equal($0, pthread_self()) != 0 } ?? false
+            return isOwnThread ? nil : state.run
         }
-        isJoining = true
-        pthread_mutex_unlock(mutex)
-        pthread_join(thread, nil)
-        pthread_mutex_lock(mutex)
-        isJoining = false
-        self.thread = nil
-        phase = .idle
-        pthread_cond_broadcast(condition)
+        monitor.notifyAll()
+        return run
     }
 
     /// Ends the next or the current `waitForWork`. Never blocks for long.
     package func wake() {
-        withLock {
-            isWoken = true
-            pthread_cond_broadcast(condition)
-        }
+        monitor.withLock { $0.isWoken = true }
+        monitor.notifyAll()
     }
 
     /// Sleeps until `wake`; `false` as soon as the thread is to end.
     package func waitForWork() -> Bool {
-        withLock {
-            while phase == .running, !isWoken { pthread_cond_wait(condition, mutex) }
-            isWoken = false
-            return phase == .running
+        let hasWork = monitor.wait(until: .distantFuture) { state -> Bool? in
+            guard state.phase == .running else { return false }
+            guard state.isWoken else { return nil }
+            state.isWoken = false
+            return true
         }
+        return hasWork ?? false
     }
 
     /// Sleeps until `deadline`; `false` as soon as the thread is to end.
     package func wait(until deadline: Instant) -> Bool {
-        var time = timespec(
-            tv_sec: Int(deadline.nanoseconds / 1_000_000_000), tv_nsec: Int(deadline.nanoseconds % 1_000_000_000))
-        return withLock {
-            while phase == .running {
-                if pthread_cond_timedwait(condition, mutex, &time) == ETIMEDOUT { return phase == .running }
-            }
-            return false
-        }
+        monitor.wait(until: deadline) { $0.phase == .running ? nil : false } ?? true
     }
+}
 
-    private func withLock<Result>(_ body: () -> Result) -> Result {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return body()
+/// Runs `body` on a thread that cleans up after itself; returns the system's error, or 0.
+private func startDetachedThread(_ body: @escaping @Sendable () -> Void) -> Int32 {
+    let box = Unmanaged.passRetained(ThreadBody(body))
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+    var thread = pthread_t()
+    let code = pthread_create(&thread, &attributes, runThreadBody, box.toOpaque())
+    if code != 0 { box.release() }
+    return code
+}
+
+private final class ThreadBody: Sendable {
+    let run: @Sendable () -> Void
+
+    init(_ run: @escaping @Sendable () -> Void) {
+        self.run = run
     }
 }
 
 /// A thread's entry, outside any type: closures may inherit an actor, which a new thread is not on.
-private func runMediaThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    guard let context else { return nil }
-    Unmanaged<MediaThread>.fromOpaque(context).takeRetainedValue().run()
+private func runThreadBody(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    if let argument { Unmanaged<ThreadBody>.fromOpaque(argument).takeRetainedValue().run() }
     return nil
 }

@@ -2,132 +2,119 @@ import EmisoraCore
 import EmisoraVideo
 import Synchronization
 
-/// Random pixels in ARGB, the capturer of OpenTok's example: the source that needs no hardware.
+/// Moving coloured noise, in ARGB: a picture source that needs nothing.
 ///
-/// Independent noise in every pixel would need some 20 Mbit/s at 640×480. So each noise sample is a block of `grain`
-/// pixels, `amplitude` bounds how far it strays from grey, and by default both are such that VP8 holds 640×480 at 30
-/// pictures a second in 1.5 Mbit/s. Rows are copied from a sheet of noise at random offsets, which costs less than
-/// three times what clearing the memory would.
+/// ```swift
+/// let capture = NoiseCapture(width: 640, height: 480, frameRate: 30)
+/// ```
+///
+/// White noise cannot be compressed: 640×480 would take 15–23 Mbit/s. By default the grain is coarse and soft enough
+/// for VP8 to hold 640×480 at 30 pictures a second in 1.5 Mbit/s. `grain: 1, amplitude: 127` is the full storm.
+///
+/// Each picture costs about as much as copying it: rows are cut at random places out of a sheet of noise drawn once.
 public final class NoiseCapture: VideoCapture {
-    public struct Options: Hashable, Sendable {
-        /// How far a sample strays from middle grey, 0…127.
-        public var amplitude: Int
-        /// Pixels on each side of a block that has one colour, 1…64.
-        public var grain: Int
-        /// The same seed gives the same pictures.
-        public var seed: UInt64
-
-        public init(amplitude: Int = 28, grain: Int = 16, seed: UInt64 = 1) {
-            self.amplitude = amplitude
-            self.grain = grain
-            self.seed = seed
-        }
-    }
-
     public let format: VideoFormat
-    private let pace: PacedCapture
-    private let sheet: NoiseSheet
+    /// How far samples lie from mid grey at most, 0…127.
+    public let amplitude: Int
+    /// The side of a grain in pixels, 1…256.
+    public let grain: Int
+    private let seed: UInt64
+    private let pacer = Pacer()
 
-    /// - Throws: `CaptureError.unsupportedFormat` when size or options are out of range.
+    /// - Parameters:
+    ///   - amplitude: How far samples lie from mid grey at most, 0…127.
+    ///   - grain: The side of a grain in pixels, 1…256. Multiples of 16 suit VP8's blocks.
+    ///   - seed: The same seed gives the same pictures; `nil` takes one at random.
     public init(
-        width: Int = 640, height: Int = 480, frameRate: FrameRate = .fps30, options: Options = Options()
-    ) throws(CaptureError) {
-        guard (0...127).contains(options.amplitude), (1...64).contains(options.grain) else {
-            throw .unsupportedFormat("Noise needs an amplitude of 0 to 127 and a grain of 1 to 64.")
-        }
-        do throws(VideoFrameError) {
-            format = try VideoFormat(.argb, width: width, height: height, frameRate: frameRate)
-        } catch {
-            throw .unsupportedFormat(error.description)
-        }
-        pace = PacedCapture(rate: frameRate)
-        sheet = NoiseSheet(rowByteCount: 4 * width, options: options)
+        width: Int = 640, height: Int = 480, frameRate: FrameRate = 30, amplitude: Int = 48, grain: Int = 16,
+        seed: UInt64? = nil
+    ) {
+        format = VideoFormat(.argb, width: width, height: height, frameRate: frameRate)
+        self.amplitude = amplitude
+        self.grain = grain
+        self.seed = seed ?? UInt64.random(in: .min ... .max)
     }
 
-    public var isCapturing: Bool { pace.isRunning }
+    public var isCapturing: Bool { pacer.isRunning }
 
     public func start(into consumer: VideoCaptureConsumer) throws(CaptureError) {
+        let rate = try format.checkForPacing()
+        guard (0...127).contains(amplitude) else {
+            throw .invalidOption("amplitude \(amplitude): must be 0 to 127")
+        }
+        guard (1...256).contains(grain) else { throw .invalidOption("grain \(grain): must be 1 to 256") }
         let format = format
-        let sheet = sheet
-        let random = Mutex(Xorshift(sheet.seed))
-        try pace.start { tick in
-            if tick.skipped > 0 { consumer.didDrop(.capturerOverrun, count: tick.skipped) }
-            var frame = consumer.makeFrame(format)
-            random.withLock { random in
-                frame.withMutablePlane(0) { sheet.fill(&$0, format: format, using: &random) }
+        let source = Mutex(NoiseSheet(width: format.width, amplitude: amplitude, grain: grain, seed: seed))
+        try pacer.start(rate: rate) { tick, run in
+            if tick.skipped > 0 { consumer.didDrop(.captureLate, count: tick.skipped) }
+            do {
+                var picture = try consumer.makeFrame(format)
+                source.withLock { $0.draw(into: &picture) }
+                guard !run.isStopRequested else { return .end }
+                consumer.consume(picture.finish(timestamp: tick.time))
+            } catch {
+                consumer.didDrop(.noBuffer)
             }
-            consumer.consume(frame.finish(timestamp: tick.timestamp))
+            return .goOn
         }
     }
 
     public func stop() {
-        pace.stop()
+        pacer.stop()
     }
 }
 
-/// Rows of noise made once, longer than a picture is wide, to be copied from at random places.
-struct NoiseSheet: Sendable {
-    private static let rowCount = 16
-    private static let extraBlocks = 64
+/// Rows of noise, wider than the picture, from which pictures are cut.
+package struct NoiseSheet: Sendable {
+    private static let rows = 64
+    private static let shifts = 64
 
-    let seed: UInt64
     private let grain: Int
-    private let sheetRowByteCount: Int
-    private let bytes: [UInt8]
+    /// Rows of ``rowBytes`` bytes, each grain already as wide as it will be seen.
+    private let sheet: [UInt8]
+    private let rowBytes: Int
+    private var random: SplitMix64
 
-    init(rowByteCount: Int, options: NoiseCapture.Options) {
-        seed = options.seed | 1
-        grain = options.grain
-        var random = Xorshift(seed)
-        let blocks = rowByteCount / 4 / grain + 1 + Self.extraBlocks
-        sheetRowByteCount = 4 * grain * blocks
-        let spread = UInt64(2 * options.amplitude + 1)
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(sheetRowByteCount * Self.rowCount)
-        for _ in 0..<Self.rowCount * blocks {
-            let pixel = [255] + (0..<3).map { _ in UInt8(128 - options.amplitude + Int(random.next() % spread)) }
-            for _ in 0..<grain { bytes += pixel }
+    package init(width: Int, amplitude: Int, grain: Int, seed: UInt64) {
+        self.grain = grain
+        random = SplitMix64(seed: seed)
+        let columns = (width + grain - 1) / grain + Self.shifts
+        rowBytes = columns * grain * 4
+        var sheet: [UInt8] = []
+        sheet.reserveCapacity(rowBytes * Self.rows)
+        for _ in 0..<Self.rows * columns {
+            let red = Self.level(amplitude, &random)
+            let green = Self.level(amplitude, &random)
+            let blue = Self.level(amplitude, &random)
+            for _ in 0..<grain { sheet.append(contentsOf: [0xFF, red, green, blue]) }
         }
-        self.bytes = bytes
+        self.sheet = sheet
     }
 
-    /// Fills a picture: each band of `grain` rows from one place of the sheet.
-    func fill(_ pixels: inout MutableRawSpan, format: VideoFormat, using random: inout Xorshift) {
-        let rowByteCount = format.rowByteCount(plane: 0)
-        let stride = format.strides[0]
-        let places = UInt64(sheetRowByteCount - rowByteCount) / 4 + 1
-        pixels.withUnsafeMutableBytes { target in
-            bytes.withUnsafeBytes { source in
-                var row = 0
-                while row < format.height {
-                    let drawn = random.next()
-                    let sheetRow = Int(drawn % UInt64(Self.rowCount))
-                    let place = Int(drawn >> 8 % places) * 4
-                    let start = sheetRow * sheetRowByteCount + place
-                    let band = UnsafeRawBufferPointer(rebasing: source[start..<start + rowByteCount])
-                    for line in row..<min(row + grain, format.height) {
-                        let end = line * stride + rowByteCount
-                        UnsafeMutableRawBufferPointer(rebasing: target[line * stride..<end]).copyMemory(from: band)
+    /// Fills an ARGB picture: each band of grains is a stretch of a random row from a random place.
+    package mutating func draw(into picture: inout MutableVideoFrame) {
+        let layout = picture.format.layout(ofPlane: 0)
+        picture.withUnsafeMutablePlane(0) { pixels in
+            var top = 0
+            while top < layout.rows {
+                let row = random.below(Self.rows)
+                let shift = random.below(Self.shifts) * grain * 4
+                let bottom = min(top + grain, layout.rows)
+                sheet.withUnsafeBytes { sheet in
+                    let cut = UnsafeRawBufferPointer(rebasing: sheet[row * rowBytes + shift..<(row + 1) * rowBytes])
+                    let source = UnsafeRawBufferPointer(rebasing: cut[..<layout.rowBytes])
+                    for line in top..<bottom {
+                        let start = line * layout.stride
+                        UnsafeMutableRawBufferPointer(rebasing: pixels[start..<start + layout.rowBytes])
+                            .copyMemory(from: source)
                     }
-                    row += grain
                 }
+                top = bottom
             }
         }
     }
-}
 
-/// xorshift64*: fast, and good enough to look at.
-struct Xorshift: Sendable {
-    private var state: UInt64
-
-    init(_ seed: UInt64) {
-        state = seed | 1
-    }
-
-    mutating func next() -> UInt64 {
-        state ^= state >> 12
-        state ^= state << 25
-        state ^= state >> 27
-        return (state &* 0x2545_F491_4F6C_DD1D) >> 8
+    private static func level(_ amplitude: Int, _ random: inout SplitMix64) -> UInt8 {
+        UInt8(clamping: 128 - amplitude + random.below(2 * amplitude + 1))
     }
 }

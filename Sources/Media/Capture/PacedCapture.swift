@@ -1,54 +1,93 @@
 import EmisoraCore
 import EmisoraVideo
-import Synchronization
 
-/// Calls a closure at a steady rate on a thread of its own, for capturers that make or fetch their pictures themselves.
+/// A capturer for pictures that are made when asked: it owns the thread and the timer, you draw.
 ///
-/// Due times are computed from the start, so they do not drift. Whoever is late skips what is past; the skipped ticks
-/// are told with the next one. `stop` returns at once and after the closure has ended.
-public final class PacedCapture: Sendable {
-    /// One call of the closure.
-    public struct Tick: Sendable {
-        /// Counts due times from zero, skipped ones included.
-        public let index: Int64
-        /// When it was due: the timestamp for the picture.
-        public let timestamp: Instant
-        /// Due times that were skipped since the last call because it took too long.
-        public let skipped: Int
+/// ```swift
+/// let capture = PacedCapture(format: VideoFormat(.argb, width: 640, height: 480, frameRate: 30)) { picture, tick in
+///     picture.withPlane(0) { bytes, layout in draw(tick.index, bytes, layout) }
+/// }
+/// ```
+///
+/// Frames are due at `start + index / rate`, exactly, and carry that time. When drawing takes longer than a frame
+/// lasts, frames are skipped and counted as ``DropReason/captureLate``.
+public final class PacedCapture: VideoCapture {
+    /// Makes one picture. Called on the capturer's thread, one call at a time.
+    public typealias Produce = @Sendable (PaceTick, VideoCaptureConsumer) throws -> VideoFrame?
+
+    /// The highest rate that is paced.
+    public static let highestFrameRate: FrameRate = 1000
+
+    public let format: VideoFormat
+    public let contentHint: VideoContentHint
+    private let produce: Produce
+    private let pacer = Pacer()
+
+    /// - Parameters:
+    ///   - format: What is drawn. 30 pictures a second if it has no rate.
+    ///   - draw: Writes all of the picture. If it throws, the picture counts as ``DropReason/invalid``.
+    public convenience init(
+        format: VideoFormat, contentHint: VideoContentHint = .none,
+        draw: @escaping @Sendable (inout MutableVideoFrame, PaceTick) throws -> Void
+    ) {
+        self.init(
+            format: format, contentHint: contentHint,
+            produce: { tick, consumer in
+                var picture = try consumer.makeFrame(format)
+                try draw(&picture, tick)
+                return picture.finish(timestamp: tick.time)
+            })
     }
 
-    public let rate: FrameRate
-    private let thread = MediaThread()
-
-    public init(rate: FrameRate) {
-        self.rate = rate
+    /// - Parameter produce: Makes the picture, on whatever memory; `nil` if there is none this time, which counts as
+    ///   nothing.
+    public init(format: VideoFormat, contentHint: VideoContentHint = .none, produce: @escaping Produce) {
+        self.format = format
+        self.contentHint = contentHint
+        self.produce = produce
     }
 
-    public var isRunning: Bool { thread.isRunning }
+    public var isCapturing: Bool { pacer.isRunning }
 
-    /// Begins to call `body`.
-    public func start(_ body: @escaping @Sendable (Tick) -> Void) throws(CaptureError) {
-        let rate = rate
-        let started = thread.start { thread in
-            let origin = MonotonicTime.now()
-            var index: Int64 = 0
-            var skipped = 0
-            while thread.wait(until: origin + rate.offset(ofFrame: index)) {
-                body(Tick(index: index, timestamp: origin + rate.offset(ofFrame: index), skipped: skipped))
-                index += 1
-                skipped = 0
-                let now = MonotonicTime.now()
-                while origin + rate.offset(ofFrame: index + 1) <= now {
-                    index += 1
-                    skipped += 1
+    public func start(into consumer: VideoCaptureConsumer) throws(CaptureError) {
+        let rate = try format.checkForPacing()
+        let produce = produce
+        try pacer.start(rate: rate) { tick, run in
+            if tick.skipped > 0 { consumer.didDrop(.captureLate, count: tick.skipped) }
+            do {
+                let frame = try produce(tick, consumer)
+                // Drawing may have stopped the capturer, and after `stop` no frame arrives.
+                guard !run.isStopRequested else {
+                    if frame != nil { consumer.didDrop(.captureStopped) }
+                    return .end
                 }
+                if let frame { consumer.consume(frame) }
+            } catch VideoFrameError.poolExhausted {
+                consumer.didDrop(.noBuffer)
+            } catch {
+                consumer.didDrop(.invalid)
             }
+            return .goOn
         }
-        guard started else { throw .alreadyStarted }
     }
 
-    /// Ends the calls. May be called from the closure, and repeatedly.
     public func stop() {
-        thread.stop()
+        pacer.stop()
+    }
+}
+
+extension VideoFormat {
+    /// The rate to pace at, if frames can have this format.
+    func checkForPacing() throws(CaptureError) -> FrameRate {
+        do throws(VideoFrameError) {
+            try validate()
+        } catch {
+            throw .videoFormat(error)
+        }
+        let rate = frameRate ?? 30
+        guard rate <= PacedCapture.highestFrameRate else {
+            throw .invalidOption("frame rate \(rate): at most \(PacedCapture.highestFrameRate) pictures a second")
+        }
+        return rate
     }
 }

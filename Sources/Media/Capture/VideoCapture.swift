@@ -1,36 +1,39 @@
 import EmisoraVideo
 
-/// A source of pictures: a camera, a screen, a file, a renderer, or whatever you write.
+/// A source of pictures: a camera, a screen, a file, a drawing — anything that can hand over frames.
 ///
-/// Between `start` and `stop` it hands frames to the consumer from any one thread at a time. `start` and `stop` may
-/// block; they are called on a thread made for that, never on the network's.
+/// A capturer that draws each picture needs no thread of its own, see ``PacedCapture``. One with its own thread:
 ///
 /// ```swift
-/// final class Gradient: VideoCapture {
-///     let format = try! VideoFormat(.i420, width: 640, height: 480, frameRate: .fps30)
-///     private let pace = PacedCapture(rate: .fps30)
-///     var isCapturing: Bool { pace.isRunning }
+/// final class MyCamera: VideoCapture {
+///     let format = VideoFormat(.nv12, width: 1280, height: 720, frameRate: 30)
+///     var isCapturing: Bool { … }
 ///     func start(into consumer: VideoCaptureConsumer) throws(CaptureError) {
-///         try pace.start { [format] tick in
-///             var frame = consumer.makeFrame(format)
-///             …
-///             consumer.consume(frame.finish(timestamp: tick.timestamp))
-///         }
+///         // start a thread that, for each picture, makes a frame and calls consumer.consume(frame)
 ///     }
-///     func stop() { pace.stop() }
+///     func stop() { … }
 /// }
 /// ```
+///
+/// `start` and `stop` may block: they are called on a thread made for that, never on the network's.
 public protocol VideoCapture: AnyObject, Sendable {
-    /// What the frames will be like; they may still differ one by one.
+    /// What frames will look like. They may differ, and change their size on the way.
     var format: VideoFormat { get }
-    /// What the pictures show. Default: `.none`.
+
+    /// What the pictures show. ``VideoContentHint/none`` unless implemented.
     var contentHint: VideoContentHint { get }
+
+    /// True from a successful `start` until `stop`, or until the source ended by itself.
     var isCapturing: Bool { get }
 
-    /// Opens what is needed and begins to hand frames to `consumer`.
+    /// Takes hold of the device or file and begins to hand frames to `consumer`.
+    ///
+    /// - Throws: ``CaptureError/alreadyCapturing`` when capturing; whatever else keeps it from starting, with
+    ///   ``CaptureError/custom(_:)`` for errors of your own. Nothing is held after an error.
     func start(into consumer: VideoCaptureConsumer) throws(CaptureError)
-    /// Ends capturing and frees what `start` opened. May be called at any time, from any thread, repeatedly; no frame
-    /// arrives after it has returned.
+
+    /// Ends capturing and lets the resources go. Any thread, any number of times, also from within the capturer's own
+    /// calls to the consumer. No frame arrives after it returned.
     func stop()
 }
 

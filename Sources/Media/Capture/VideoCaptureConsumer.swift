@@ -2,178 +2,171 @@ import EmisoraCore
 import EmisoraVideo
 import Synchronization
 
-/// What the consumer would like to be given, so that a capturer need not make more than can be used.
-public struct VideoWants: Hashable, Sendable {
-    public var maximumWidth: Int
-    public var maximumHeight: Int
-    public var maximumFramesPerSecond: Double
-
-    public init(maximumWidth: Int, maximumHeight: Int, maximumFramesPerSecond: Double) {
-        self.maximumWidth = maximumWidth
-        self.maximumHeight = maximumHeight
-        self.maximumFramesPerSecond = maximumFramesPerSecond
-    }
-}
-
-/// Where a capturer hands its frames to.
+/// Where a capturer hands its frames. It keeps only the newest frame for the encoder, and counts what became of each.
 ///
-/// `consume` never blocks and keeps only the newest frame: an encoder that is behind gets the picture of now, not a
-/// queue of old ones. Safe from any thread; frames must come from one thread at a time.
-public final class VideoCaptureConsumer: Sendable {
-    /// What became of a frame at the door.
-    public enum ConsumeResult: Hashable, Sendable {
-        /// It waits for the encoder; a newer one may still replace it.
-        case accepted
-        case dropped(DropReason)
-    }
+/// ```swift
+/// var picture = try consumer.makeFrame(format)
+/// draw(into: &picture)
+/// consumer.consume(picture.finish(timestamp: MonotonicClock.now))
+/// ```
+///
+/// `consume` may be called from any one thread at a time; everything else from any thread.
+public final class VideoCaptureConsumer: FateKeeper, Sendable {
+    private let pool: VideoFramePool
+    private let monitor = Monitor(State())
+    private let onDrop: (@Sendable (DropReason, Int) -> Void)?
 
-    /// What the publisher does with frames at the moment.
-    package enum Mode: Hashable, Sendable {
-        case noSubscribers
-        case paused
-        case running
-        case stopped
-    }
-
-    private struct State {
-        var mode: Mode = .noSubscribers
-        var latest: VideoFrame?
-        /// Whether the encoder has taken a frame whose fate it has not reported.
-        var isEncoding = false
+    private struct State: Sendable {
+        var intake = Intake()
+        var wants = VideoWants()
         var ledger = CaptureLedger()
-        var wants: VideoWants?
-        var latestFormat: VideoFormat?
-    }
+        var newest: VideoFrame?
+        var lastTimestamp: Instant?
+        var thinner = FrameThinner()
+        var wakeUps = 0
 
-    private let state = Mutex(State())
-    private let pool = VideoFramePool()
-    private let wakeUp: @Sendable () -> Void
-    private let dropHandler: @Sendable (DropReason, Int) -> Void
+        mutating func refusal(of timestamp: Instant) -> DropReason? {
+            if let reason = intake.refusal { return reason }
+            if let lastTimestamp, timestamp <= lastTimestamp { return .invalid }
+            lastTimestamp = timestamp
+            return thinner.keep(timestamp, rate: wants.highestFrameRate) ? nil : .adaptation
+        }
+
+        mutating func takeNewest() -> VideoFrame? {
+            defer { newest = nil }
+            return newest
+        }
+    }
 
     /// - Parameters:
-    ///   - wakeUp: called when a frame waits; must not block.
-    ///   - onDrop: told of drops that the capturer reports; must not block.
-    package init(
-        wakeUp: @escaping @Sendable () -> Void, onDrop: @escaping @Sendable (DropReason, Int) -> Void = { _, _ in }
-    ) {
-        self.wakeUp = wakeUp
-        dropHandler = onDrop
+    ///   - poolLimit: How many frames of the pool can be alive at a time.
+    ///   - onDrop: Told of drops that the capturer reports, on its thread; must not block.
+    package init(poolLimit: Int = 12, onDrop: (@Sendable (DropReason, Int) -> Void)? = nil) {
+        pool = VideoFramePool(limit: poolLimit)
+        self.onDrop = onDrop
     }
 
     // MARK: For capturers
 
     /// Hands over a frame. Never blocks.
+    ///
+    /// - Returns: Whether the frame waits for the encoder or was dropped, and why. A frame whose timestamp is not
+    ///   later than that of the frame before is dropped as ``DropReason/invalid``.
     @discardableResult
     public func consume(_ frame: VideoFrame) -> ConsumeResult {
-        let (result, replaced) = state.withLock { state -> (ConsumeResult, VideoFrame?) in
-            state.ledger.framesCaptured += 1
-            state.latestFormat = frame.format
-            if let reason = Self.dropReason(state.mode) {
-                state.ledger.framesDropped[reason, default: 0] += 1
+        // The frame that is replaced is released after the lock: its release may run the lender's code.
+        let (result, replaced) = monitor.withLock { state -> (ConsumeResult, VideoFrame?) in
+            if let reason = state.refusal(of: frame.timestamp) {
+                state.ledger.drop(reason)
                 return (.dropped(reason), nil)
             }
-            let replaced = state.latest
-            if replaced != nil { state.ledger.framesDropped[.mailboxReplaced, default: 0] += 1 }
-            state.latest = frame
-            Self.updatePending(&state)
+            let replaced = state.newest
+            if replaced != nil { state.ledger.settle(.dropped(.mailboxReplaced)) }
+            state.newest = frame
+            state.ledger.accept()
             return (.accepted, replaced)
         }
-        // A replaced frame's release closure runs here, outside the lock.
-        _ = replaced
-        if result == .accepted { wakeUp() }
+        if result == .accepted { monitor.notifyAll() }
+        withExtendedLifetime(replaced) {}
         return result
     }
 
-    /// Counts pictures that the capturer itself could not deliver. They count as captured, too.
+    /// Counts frames that the capturer had but did not hand over.
     public func didDrop(_ reason: DropReason, count: Int = 1) {
-        guard count > 0 else { return }
-        state.withLock { state in
-            state.ledger.framesCaptured += UInt64(count)
-            state.ledger.framesDropped[reason, default: 0] += UInt64(count)
-        }
-        dropHandler(reason, count)
+        monitor.withLock { $0.ledger.drop(reason, count: count) }
+        if count > 0 { onDrop?(reason, count) }
     }
 
-    /// Counts pictures that a driver lost before the program saw them, known by gaps in its numbering.
-    public func didLoseInDriver(count: Int = 1) {
-        guard count > 0 else { return }
-        state.withLock { $0.ledger.framesLostByDriver += UInt64(count) }
+    /// Counts frames that a driver or device lost before the capturer saw them.
+    public func didLoseInDriver(count: Int) {
+        monitor.withLock { $0.ledger.lose(count: count) }
     }
 
-    /// A frame to write into; its memory is used again, so that no allocation is made after the first few.
-    public func makeFrame(_ format: VideoFormat) -> MutableVideoFrame {
-        pool.makeFrame(format)
+    /// What can be used at most; changes while capturing.
+    public var wants: VideoWants { monitor.withLock { $0.wants } }
+
+    /// A frame to write into, from a pool that reuses memory.
+    ///
+    /// - Throws: If the format is not valid, or all frames of the pool are still in use; count the picture as
+    ///   ``DropReason/noBuffer`` then.
+    public func makeFrame(_ format: VideoFormat) throws(VideoFrameError) -> MutableVideoFrame {
+        try pool.makeFrame(format)
     }
 
-    /// The largest size and rate that are of use at the moment; `nil`: no limit.
-    public var wants: VideoWants? { state.withLock { $0.wants } }
+    /// What became of all frames so far.
+    public var ledger: CaptureLedger { monitor.withLock { $0.ledger } }
 
-    // MARK: For the publisher
+    // MARK: For the pipeline
 
-    package var mode: Mode { state.withLock { $0.mode } }
-    package var ledger: CaptureLedger { state.withLock { $0.ledger } }
-    /// The format of the newest frame, also of a dropped one.
-    package var latestFormat: VideoFormat? { state.withLock { $0.latestFormat } }
-
-    package func setMode(_ mode: Mode) {
-        let cleared = state.withLock { state -> VideoFrame? in
-            state.mode = mode
-            guard let reason = Self.dropReason(mode), let latest = state.latest else {
-                Self.updatePending(&state)
-                return nil
-            }
-            state.latest = nil
-            state.ledger.framesDropped[reason, default: 0] += 1
-            Self.updatePending(&state)
-            return latest
-        }
-        _ = cleared
-    }
-
-    package func setWants(_ wants: VideoWants?) {
-        state.withLock { $0.wants = wants }
-    }
-
-    /// Takes the newest frame for encoding. Its fate must be reported by exactly one call of `didEncode` or
-    /// `didNotEncode` before the next is taken.
-    package func takeLatest() -> VideoFrame? {
-        state.withLock { state in
-            defer { Self.updatePending(&state) }
-            guard !state.isEncoding, let latest = state.latest else { return nil }
-            state.latest = nil
-            state.isEncoding = true
-            return latest
+    /// Lets frames in. Call before the capturer starts.
+    package func open() {
+        monitor.withLock {
+            $0.intake.isStarted = true
+            $0.lastTimestamp = nil
+            $0.thinner = FrameThinner()
         }
     }
 
-    package func didEncode() {
-        state.withLock { state in
-            guard state.isEncoding else { return }
-            state.isEncoding = false
-            state.ledger.framesEncoded += 1
-            Self.updatePending(&state)
-        }
+    /// Lets no frame in any more and drops the one that waits.
+    package func close() {
+        discardNewest { $0.isStarted = false }
     }
 
-    package func didNotEncode(_ reason: DropReason) {
-        state.withLock { state in
-            guard state.isEncoding else { return }
-            state.isEncoding = false
-            state.ledger.framesDropped[reason, default: 0] += 1
-            Self.updatePending(&state)
-        }
+    package func setPaused(_ isPaused: Bool) {
+        discardNewest { $0.isPaused = isPaused }
     }
 
-    private static func dropReason(_ mode: Mode) -> DropReason? {
-        switch mode {
-        case .noSubscribers: .noSubscribers
-        case .paused: .paused
-        case .stopped: .captureStopped
-        case .running: nil
-        }
+    package func setHasSubscribers(_ hasSubscribers: Bool) {
+        discardNewest { $0.hasSubscribers = hasSubscribers }
     }
 
-    private static func updatePending(_ state: inout State) {
-        state.ledger.framesPending = (state.latest == nil ? 0 : 1) + (state.isEncoding ? 1 : 0)
+    package func setWants(_ wants: VideoWants) {
+        monitor.withLock { $0.wants = wants }
+    }
+
+    /// The newest frame, if one waits. Its taker owes it a fate.
+    package func takeLatest() -> TakenFrame<VideoFrame>? {
+        monitor.withLock { $0.takeNewest() }.map { TakenFrame($0, keeper: self) }
+    }
+
+    /// Waits for a frame until `deadline`, or until ``wake()``; then `nil`.
+    package func waitForLatest(until deadline: Instant) -> TakenFrame<VideoFrame>? {
+        let wakeUps = monitor.withLock { $0.wakeUps }
+        return waitForLatest(until: deadline, since: wakeUps)
+    }
+
+    /// The number of ``wake()`` calls so far, to be handed to ``waitForLatest(until:since:)``, so that one that comes
+    /// between a look at other state and the wait is not missed.
+    package var wakeUps: Int { monitor.withLock { $0.wakeUps } }
+
+    /// Waits for a frame until `deadline`, or until more than `wakeUps` calls of ``wake()``; then `nil`.
+    package func waitForLatest(until deadline: Instant, since wakeUps: Int) -> TakenFrame<VideoFrame>? {
+        let found = monitor.wait(until: deadline) { state -> VideoFrame?? in
+            if let frame = state.takeNewest() { return .some(frame) }
+            return state.wakeUps != wakeUps ? .some(nil) : nil
+        }
+        guard let frame = found ?? nil else { return nil }
+        return TakenFrame(frame, keeper: self)
+    }
+
+    /// Makes a waiting encoder thread return, so that it looks at what else changed.
+    package func wake() {
+        monitor.withLock { $0.wakeUps += 1 }
+        monitor.notifyAll()
+    }
+
+    func settle(_ fate: FrameFate) {
+        monitor.withLock { $0.ledger.settle(fate) }
+    }
+
+    /// Changes the intake; a waiting frame that it refuses from now on is dropped for that reason.
+    private func discardNewest(after change: (inout Intake) -> Void) {
+        let discarded = monitor.withLock { state -> VideoFrame? in
+            change(&state.intake)
+            guard let reason = state.intake.refusal, let frame = state.takeNewest() else { return nil }
+            state.ledger.settle(.dropped(reason))
+            return frame
+        }
+        withExtendedLifetime(discarded) {}
     }
 }

@@ -6,9 +6,9 @@ import EmisoraCore
 public final class OpusEncoder {
     /// What the sound mostly is.
     public enum Application: String, Hashable, Sendable, CaseIterable {
-        /// Speech. The only one in which Opus writes in-band FEC reliably: FEC lives in its speech layer.
+        /// Speech.
         case voice
-        /// Music and mixtures. Where Opus takes the sound for music, packets carry no FEC.
+        /// Music and mixtures; at low expected loss without FEC, which lives in Opus's speech layer.
         case audio
     }
 
@@ -20,7 +20,8 @@ public final class OpusEncoder {
         public var complexity: Int
         /// Each packet carries the one before again, coarsely, for the receiver that lost it (RFC 6716 §2.1.7).
         public var usesInbandFEC: Bool
-        /// How much loss to prepare for; FEC is written only when it is above zero.
+        /// How much loss to prepare for. At 32 kbit/s libopus 1.3.1 writes FEC from ten percent on, and none at five
+        /// (measured).
         public var expectedLossPercent: Int
         /// Sends nothing while it is silent.
         public var usesDTX: Bool
@@ -28,7 +29,7 @@ public final class OpusEncoder {
         /// - Parameter application: `nil`: voice for one channel, audio for two.
         public init(
             channels: Int = 1, bitrate: DataRate = .kilobitsPerSecond(32), complexity: Int = 5,
-            usesInbandFEC: Bool = true, expectedLossPercent: Int = 5, usesDTX: Bool = false,
+            usesInbandFEC: Bool = true, expectedLossPercent: Int = 10, usesDTX: Bool = false,
             application: Application? = nil
         ) {
             self.channels = channels

@@ -8,7 +8,7 @@ public final class VP8Decoder {
     public static let defaultMaximumPixelCount = 4_096 * 2_304
 
     private let maximumPixelCount: Int
-    private let pool = VideoFramePool()
+    private let pool = VideoFramePool(limit: 32)
     private var codec = vpx_codec_ctx_t()
     private var hasKeyFrame = false
 
@@ -73,24 +73,29 @@ public final class VP8Decoder {
     }
 
     private func copy(_ image: vpx_image_t, timestamp: Instant) throws(CodecError) -> VideoFrame {
-        let format: VideoFormat
+        let format = VideoFormat(.i420, width: Int(image.d_w), height: Int(image.d_h))
+        var frame: MutableVideoFrame
         do throws(VideoFrameError) {
-            format = try VideoFormat(.i420, width: Int(image.d_w), height: Int(image.d_h))
+            frame = try pool.makeFrame(format)
         } catch {
-            throw .corrupted(error.description)
+            if case .poolExhausted(let limit) = error { throw .picturesExhausted(limit: limit) }
+            throw .corrupted("\(error)")
         }
-        let sources = [image.planes.0, image.planes.1, image.planes.2]
-        let strides = [Int(image.stride.0), Int(image.stride.1), Int(image.stride.2)]
-        var frame = pool.makeFrame(format)
-        frame.withUnsafeMutablePlanes { planes in
-            for (plane, target) in planes.enumerated() {
-                guard let from = sources[plane], let to = target.baseAddress else { continue }
-                let count = format.rowByteCount(plane: plane)
-                for row in 0..<format.rowCount(plane: plane) {
-                    (to + row * format.strides[plane]).copyMemory(from: from + row * strides[plane], byteCount: count)
-                }
-            }
+        frame.withUnsafeMutablePlanes { y, u, v in
+            Self.copyRows(of: image.planes.0, stride: image.stride.0, to: y, format.layout(ofPlane: 0))
+            Self.copyRows(of: image.planes.1, stride: image.stride.1, to: u, format.layout(ofPlane: 1))
+            Self.copyRows(of: image.planes.2, stride: image.stride.2, to: v, format.layout(ofPlane: 2))
         }
         return frame.finish(timestamp: timestamp)
+    }
+
+    private static func copyRows(
+        of plane: UnsafeMutablePointer<UInt8>?, stride: Int32, to target: UnsafeMutableRawBufferPointer,
+        _ layout: PlaneLayout
+    ) {
+        guard let plane, let start = target.baseAddress else { return }
+        for row in 0..<layout.rows {
+            (start + row * layout.stride).copyMemory(from: plane + row * Int(stride), byteCount: layout.rowBytes)
+        }
     }
 }

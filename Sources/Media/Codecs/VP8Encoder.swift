@@ -46,6 +46,8 @@ public final class VP8Encoder {
     private var firstTimestamp: Instant?
     private var lastTicks: Int64 = -1
     private static let ticksPerSecond: Int64 = 90_000
+    /// The header has 14 bits for each side (RFC 6386 §9.1).
+    private static let sides = 1...16_383
 
     public init(_ configuration: Configuration) throws(CodecError) {
         self.configuration = configuration
@@ -79,7 +81,7 @@ public final class VP8Encoder {
         switch frame.format.pixelFormat {
         case .i420: format = VPX_IMG_FMT_I420
         case .nv12: format = VPX_IMG_FMT_NV12
-        default: throw .unsupportedPixelFormat(frame.format.pixelFormat.rawValue)
+        default: throw .unsupportedPixelFormat("\(frame.format.pixelFormat)")
         }
         let isResized = !isOpen || frame.width != configuration.width || frame.height != configuration.height
         if isResized { try resize(width: frame.width, height: frame.height) }
@@ -96,9 +98,9 @@ public final class VP8Encoder {
     // MARK: Inside
 
     private func open() throws(CodecError) {
-        guard (1...VideoFormat.maximumSide).contains(configuration.width),
-            (1...VideoFormat.maximumSide).contains(configuration.height)
-        else { throw .invalidConfiguration("\(configuration.width)×\(configuration.height) is no size for VP8.") }
+        guard Self.sides.contains(configuration.width), Self.sides.contains(configuration.height) else {
+            throw .invalidConfiguration("\(configuration.width)×\(configuration.height) is no size for VP8.")
+        }
         guard vpx_codec_enc_config_default(vpx_codec_vp8_cx(), &settings, 0) == VPX_CODEC_OK else {
             throw .library("libvpx has no VP8 encoder")
         }
@@ -178,7 +180,7 @@ public final class VP8Encoder {
     }
 
     private static func image(
-        _ format: VideoFormat, _ vpxFormat: vpx_img_fmt_t, _ planes: [UnsafeRawBufferPointer]
+        _ format: VideoFormat, _ vpxFormat: vpx_img_fmt_t, _ planes: UnsafeFramePlanes
     ) -> vpx_image_t {
         func pointer(_ plane: Int) -> UnsafeMutablePointer<UInt8>? {
             // libvpx does not write through the pointers of an image that it encodes.
@@ -197,15 +199,15 @@ public final class VP8Encoder {
         image.y_chroma_shift = 1
         image.bps = 12
         image.planes.0 = pointer(0)
-        image.stride.0 = Int32(format.strides[0])
+        image.stride.0 = Int32(format.stride(ofPlane: 0))
         image.planes.1 = pointer(1)
-        image.stride.1 = Int32(format.strides[1])
+        image.stride.1 = Int32(format.stride(ofPlane: 1))
         if vpxFormat == VPX_IMG_FMT_NV12 {
             image.planes.2 = pointer(1).map { $0 + 1 }
-            image.stride.2 = Int32(format.strides[1])
+            image.stride.2 = Int32(format.stride(ofPlane: 1))
         } else {
             image.planes.2 = pointer(2)
-            image.stride.2 = Int32(format.strides[2])
+            image.stride.2 = Int32(format.stride(ofPlane: 2))
         }
         return image
     }

@@ -6,19 +6,29 @@ import EmisoraAudio
 public enum AudioConverter {
     /// The sound with that many channels. Stereo becomes mono as the mean of both, mono becomes stereo twice.
     ///
-    /// - Throws: `unsupportedSampleRate` unless the sound is at 48 kHz; `unsupportedChannels` unless one or two are asked
-    ///   for.
+    /// - Throws: `unsupportedSampleRate` unless the sound is at 48 kHz; `unsupportedChannels` unless it has one or two
+    ///   and one or two are asked for.
     public static func convert(_ frame: AudioFrame, channels: Int) throws(AudioConversionError) -> AudioFrame {
         guard frame.format.sampleRate == 48_000 else { throw .unsupportedSampleRate(frame.format.sampleRate) }
-        guard let format = AudioFormat(sampleRate: 48_000, channels: channels) else {
-            throw .unsupportedChannels(channels)
-        }
+        guard (1...2).contains(channels) else { throw .unsupportedChannels(channels) }
+        guard (1...2).contains(frame.format.channels) else { throw .unsupportedChannels(frame.format.channels) }
+        let format = AudioFormat(channels: channels)
         if format == frame.format { return frame }
-        let samples = channels == 1 ? mono(frame.samples) : stereo(frame.samples)
-        guard let result = AudioFrame(format: format, samples: samples, timestamp: frame.timestamp) else {
+        var samples = int16(frame.samples)
+        if frame.format.channels != channels { samples = channels == 1 ? mono(samples) : stereo(samples) }
+        do throws(AudioFrameError) {
+            return try AudioFrame(samples, format: format, timestamp: frame.timestamp)
+        } catch {
             throw .unsupportedChannels(channels)
         }
-        return result
+    }
+
+    /// The samples as integers, whatever they are.
+    public static func int16(_ samples: AudioSamples) -> [Int16] {
+        switch samples {
+        case .int16(let samples): samples
+        case .float32(let samples): int16(samples)
+        }
     }
 
     /// −1…1 to integers; what lies beyond is clipped, and what is no number is silence.
@@ -61,7 +71,7 @@ public enum AudioConversionError: Error, Hashable, Sendable, CustomStringConvert
         case .unsupportedSampleRate(let rate):
             "Sound at \(rate) Hz cannot be converted; capture it at 48000 Hz."
         case .unsupportedChannels(let channels):
-            "Sound has one or two channels here; \(channels) were asked for."
+            "Sound has one or two channels here, not \(channels)."
         }
     }
 }

@@ -5,15 +5,15 @@ public enum PNGWriter {
     /// The file's bytes, with the picture turned upright: PNG has no orientation.
     public static func encode(_ frame: VideoFrame, with converter: VideoConverter) throws(ConversionError) -> [UInt8] {
         let picture = try converter.rgb24(converter.upright(frame))
-        let rowByteCount = picture.format.rowByteCount(plane: 0)
+        let layout = picture.format.layout(ofPlane: 0)
         var rows: [UInt8] = []
-        rows.reserveCapacity((rowByteCount + 1) * picture.height)
+        rows.reserveCapacity((layout.rowBytes + 1) * layout.rows)
         picture.withUnsafePlanes { planes in
-            for row in 0..<picture.height {
+            for row in 0..<layout.rows {
                 // Filter type 0: the samples as they are.
                 rows.append(0)
-                let start = row * picture.format.strides[0]
-                rows.append(contentsOf: planes[0][start..<start + rowByteCount])
+                let start = row * layout.stride
+                rows.append(contentsOf: planes[0][start..<start + layout.rowBytes])
             }
         }
         var file: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]

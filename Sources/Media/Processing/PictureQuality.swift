@@ -12,8 +12,8 @@ public enum PictureQuality {
         first.withUnsafePlanes { a in
             second.withUnsafePlanes { b in
                 for row in 0..<first.height {
-                    let rowA = row * first.format.strides[0]
-                    let rowB = row * second.format.strides[0]
+                    let rowA = row * first.format.stride(ofPlane: 0)
+                    let rowB = row * second.format.stride(ofPlane: 0)
                     var rowSum = 0
                     for column in 0..<first.width {
                         let difference = Int(a[0][rowA + column]) - Int(b[0][rowB + column])

@@ -6,24 +6,22 @@ import EmisoraVideo
 ///
 /// Safe from any thread. Timestamps and metadata are kept.
 public final class VideoConverter: Sendable {
-    // A pool holds buffers of one size, so each step has its own: one for all would allocate with every picture that
+    // A pool keeps buffers of one size, so each step has its own: one for all would allocate with every picture that
     // takes two steps.
     private let converted = VideoFramePool()
     private let scaled = VideoFramePool()
     private let turned = VideoFramePool()
-    private let colored = VideoFramePool(capacity: 2)
-    private let packed = VideoFramePool(capacity: 2)
+    private let colored = VideoFramePool()
+    private let packed = VideoFramePool()
 
     public init() {}
 
     /// The picture as VP8 can carry it: I420 or NV12, upright, BT.601 limited, since VP8's header can tell nothing else
     /// (RFC 6386 §9.2). One that is so already is given back untouched, without a copy.
     public func encodable(_ frame: VideoFrame) throws(ConversionError) -> VideoFrame {
-        let format = frame.format
-        let isPlain = format.colorMatrix == .bt601 && format.colorRange == .limited
         var result = frame
-        switch format.pixelFormat {
-        case .i420, .nv12: if !isPlain { result = try i420(frame) }
+        switch frame.format.pixelFormat {
+        case .i420, .nv12: if !frame.format.hasPlainColor { result = try i420(frame) }
         case .nv21, .yuy2, .uyvy, .argb, .bgra, .rgba, .rgb24: result = try i420(frame)
         }
         return try upright(result)
@@ -31,72 +29,38 @@ public final class VideoConverter: Sendable {
 
     /// The picture as I420, BT.601 limited. Its orientation stays.
     public func i420(_ frame: VideoFrame) throws(ConversionError) -> VideoFrame {
-        var source = frame
-        if !frame.format.pixelFormat.isRGB, frame.format.colorMatrix != .bt601 || frame.format.colorRange != .limited {
-            // libyuv has no direct way from one YUV to another.
-            source = try bgra(frame)
-        } else if frame.format.pixelFormat == .i420 {
-            return frame
-        }
-        let format = source.format
-        return try make(
-            .i420, in: converted, width: format.width, height: format.height, like: frame,
-            operation: "\(format.pixelFormat.rawValue) to i420"
-        ) { out, strides in
-            source.withUnsafePlanes { planes in
-                let y = Self.bytes(out[0])
-                let u = Self.bytes(out[1])
-                let v = Self.bytes(out[2])
-                let s = format.strides.map(Int32.init)
-                let p = planes.map(Self.bytes)
-                let (w, h) = (Int32(format.width), Int32(format.height))
-                return switch format.pixelFormat {
-                case .i420: -1
-                case .nv12: NV12ToI420(p[0], s[0], p[1], s[1], y, strides[0], u, strides[1], v, strides[2], w, h)
-                case .nv21: NV21ToI420(p[0], s[0], p[1], s[1], y, strides[0], u, strides[1], v, strides[2], w, h)
-                case .yuy2: YUY2ToI420(p[0], s[0], y, strides[0], u, strides[1], v, strides[2], w, h)
-                case .uyvy: UYVYToI420(p[0], s[0], y, strides[0], u, strides[1], v, strides[2], w, h)
-                // libyuv names little-endian words: its BGRA lies in memory as A R G B.
-                case .argb: BGRAToI420(p[0], s[0], y, strides[0], u, strides[1], v, strides[2], w, h)
-                case .bgra: ARGBToI420(p[0], s[0], y, strides[0], u, strides[1], v, strides[2], w, h)
-                case .rgba: ABGRToI420(p[0], s[0], y, strides[0], u, strides[1], v, strides[2], w, h)
-                case .rgb24: RAWToI420(p[0], s[0], y, strides[0], u, strides[1], v, strides[2], w, h)
-                }
-            }
-        }
+        if frame.format.pixelFormat.isRGB || frame.format.hasPlainColor { return try repacked(frame) }
+        // libyuv has no direct way from one YUV to another.
+        return try repacked(try bgra(frame))
     }
 
     /// The picture as BGRA with its colours as its matrix and range say.
+    ///
+    /// libyuv cannot weigh a chroma sample more than twofold, so that saturated blue in BT.709 limited, which needs
+    /// 2.112, comes out up to 15 of 255 too weak.
     public func bgra(_ frame: VideoFrame) throws(ConversionError) -> VideoFrame {
-        let format = frame.format
-        if format.pixelFormat == .bgra { return frame }
-        var source = frame
-        if !format.pixelFormat.isRGB, format.pixelFormat != .i420 {
-            source = try withPlainColor(frame) { frame throws(ConversionError) in try self.i420(frame) }
-        }
-        return try make(
-            .bgra, in: colored, width: format.width, height: format.height, like: frame,
-            operation: "\(format.pixelFormat.rawValue) to bgra"
-        ) { out, strides in
-            source.withUnsafePlanes { planes in
-                let s = source.format.strides.map(Int32.init)
-                let p = planes.map(Self.bytes)
-                let (w, h) = (Int32(format.width), Int32(format.height))
-                let to = Self.bytes(out[0])
-                return switch source.format.pixelFormat {
-                case .argb: BGRAToARGB(p[0], s[0], to, strides[0], w, h)
-                case .rgba: ABGRToARGB(p[0], s[0], to, strides[0], w, h)
-                case .rgb24: RAWToARGB(p[0], s[0], to, strides[0], w, h)
-                case .i420:
+        let pixelFormat = frame.format.pixelFormat
+        if pixelFormat == .bgra { return frame }
+        let source = pixelFormat.isRGB ? frame : try repacked(frame)
+        let format = source.format
+        let target = VideoFormat(.bgra, size: format.size, frameRate: format.frameRate)
+        return try make(target, in: colored, from: source, operation: "\(pixelFormat) to bgra") { from, out in
+            let (w, h) = (Int32(format.width), Int32(format.height))
+            // libyuv names little-endian words: its ARGB lies in memory as B G R A.
+            switch format.pixelFormat {
+            case .argb: return BGRAToARGB(from.p0, from.s0, out.p0, out.s0, w, h)
+            case .rgba: return ABGRToARGB(from.p0, from.s0, out.p0, out.s0, w, h)
+            case .rgb24: return RAWToARGB(from.p0, from.s0, out.p0, out.s0, w, h)
+            case .i420:
+                let convert =
                     switch (format.colorMatrix, format.colorRange) {
-                    case (.bt601, .limited): I420ToARGB(p[0], s[0], p[1], s[1], p[2], s[2], to, strides[0], w, h)
-                    case (.bt601, .full): J420ToARGB(p[0], s[0], p[1], s[1], p[2], s[2], to, strides[0], w, h)
-                    case (.bt709, .limited): H420ToARGB(p[0], s[0], p[1], s[1], p[2], s[2], to, strides[0], w, h)
-                    case (.bt709, .full):
-                        emisora_f420_to_argb(p[0], s[0], p[1], s[1], p[2], s[2], to, strides[0], w, h)
+                    case (.bt601, .limited): I420ToARGB
+                    case (.bt601, .full): J420ToARGB
+                    case (.bt709, .limited): H420ToARGB
+                    case (.bt709, .full): emisora_f420_to_argb
                     }
-                case .bgra, .nv12, .nv21, .yuy2, .uyvy: -1
-                }
+                return convert(from.p0, from.s0, from.p1, from.s1, from.p2, from.s2, out.p0, out.s0, w, h)
+            case .bgra, .nv12, .nv21, .yuy2, .uyvy: return -1
             }
         }
     }
@@ -104,14 +68,9 @@ public final class VideoConverter: Sendable {
     /// The picture as three bytes a pixel, red first: what picture files want.
     public func rgb24(_ frame: VideoFrame) throws(ConversionError) -> VideoFrame {
         let source = try bgra(frame)
-        return try make(
-            .rgb24, in: packed, width: frame.width, height: frame.height, like: frame, operation: "bgra to rgb24"
-        ) { out, strides in
-            source.withUnsafePlanes { planes in
-                return ARGBToRAW(
-                    Self.bytes(planes[0]), Int32(source.format.strides[0]), Self.bytes(out[0]), strides[0],
-                    Int32(frame.width), Int32(frame.height))
-            }
+        let target = VideoFormat(.rgb24, size: frame.size, frameRate: frame.format.frameRate)
+        return try make(target, in: packed, from: source, operation: "bgra to rgb24") { from, out in
+            ARGBToRAW(from.p0, from.s0, out.p0, out.s0, Int32(frame.width), Int32(frame.height))
         }
     }
 
@@ -119,17 +78,11 @@ public final class VideoConverter: Sendable {
     public func scale(_ frame: VideoFrame, width: Int, height: Int) throws(ConversionError) -> VideoFrame {
         let source = try i420(frame)
         if frame.width == width, frame.height == height { return source }
-        return try make(
-            .i420, in: scaled, width: width, height: height, like: frame, operation: "scaling to \(width)×\(height)"
-        ) { out, strides in
-            source.withUnsafePlanes { planes in
-                let s = source.format.strides.map(Int32.init)
-                let p = planes.map(Self.bytes)
-                return I420Scale(
-                    p[0], s[0], p[1], s[1], p[2], s[2], Int32(source.width), Int32(source.height), Self.bytes(out[0]),
-                    strides[0], Self.bytes(out[1]), strides[1], Self.bytes(out[2]), strides[2], Int32(width),
-                    Int32(height), kFilterBox)
-            }
+        let target = VideoFormat(.i420, width: width, height: height, frameRate: frame.format.frameRate)
+        return try make(target, in: scaled, from: source, operation: "scaling to \(width)×\(height)") { from, out in
+            I420Scale(
+                from.p0, from.s0, from.p1, from.s1, from.p2, from.s2, Int32(source.width), Int32(source.height),
+                out.p0, out.s0, out.p1, out.s1, out.p2, out.s2, Int32(width), Int32(height), kFilterBox)
         }
     }
 
@@ -137,68 +90,107 @@ public final class VideoConverter: Sendable {
     public func upright(_ frame: VideoFrame) throws(ConversionError) -> VideoFrame {
         guard frame.rotation != .none else { return frame }
         let source = try i420(frame)
-        let isSideways = frame.rotation == .clockwise90 || frame.rotation == .clockwise270
-        let mode = RotationModeEnum(rawValue: UInt32(frame.rotation.rawValue))
-        return try make(
-            .i420, in: turned, width: isSideways ? frame.height : frame.width,
-            height: isSideways ? frame.width : frame.height, like: frame, rotation: VideoRotation.none,
-            operation: "turning by \(frame.rotation.rawValue)°"
-        ) { out, strides in
-            source.withUnsafePlanes { planes in
-                let s = source.format.strides.map(Int32.init)
-                let p = planes.map(Self.bytes)
-                return I420Rotate(
-                    p[0], s[0], p[1], s[1], p[2], s[2], Self.bytes(out[0]), strides[0], Self.bytes(out[1]), strides[1],
-                    Self.bytes(out[2]), strides[2], Int32(source.width), Int32(source.height), mode)
-            }
+        let isSideways = frame.rotation.swapsSides
+        let target = VideoFormat(
+            .i420, width: isSideways ? frame.height : frame.width, height: isSideways ? frame.width : frame.height,
+            frameRate: frame.format.frameRate)
+        let mode = RotationModeEnum(rawValue: UInt32(frame.rotation.degrees))
+        var result = try make(target, in: turned, from: source, operation: "turning by \(frame.rotation.degrees)°") {
+            from, out in
+            I420Rotate(
+                from.p0, from.s0, from.p1, from.s1, from.p2, from.s2, out.p0, out.s0, out.p1, out.s1, out.p2, out.s2,
+                Int32(source.width), Int32(source.height), mode)
         }
+        result.rotation = .none
+        return result
     }
 
     // MARK: Inside
 
-    /// Reads the samples as if they were BT.601 limited, so that repacking them leaves their values alone.
-    private func withPlainColor(
-        _ frame: VideoFrame, _ body: (VideoFrame) throws(ConversionError) -> VideoFrame
-    ) throws(ConversionError) -> VideoFrame {
-        guard let plain = frame.relabelled(colorMatrix: .bt601, colorRange: .limited) else {
-            throw .failed(operation: "relabelling")
+    /// The samples as I420: luma and chroma keep their values and what they mean, RGB becomes BT.601 limited.
+    private func repacked(_ frame: VideoFrame) throws(ConversionError) -> VideoFrame {
+        let format = frame.format
+        guard format.pixelFormat != .i420 else { return frame }
+        let isRGB = format.pixelFormat.isRGB
+        let target = VideoFormat(
+            .i420, size: format.size, colorMatrix: isRGB ? .bt601 : format.colorMatrix,
+            colorRange: isRGB ? .limited : format.colorRange, frameRate: format.frameRate)
+        return try make(target, in: converted, from: frame, operation: "\(format.pixelFormat) to i420") { from, out in
+            let (w, h) = (Int32(format.width), Int32(format.height))
+            let unpack: YUVPlanes.Unpack? =
+                switch format.pixelFormat {
+                case .yuy2: YUY2ToI420
+                case .uyvy: UYVYToI420
+                // libyuv names little-endian words: its BGRA lies in memory as A R G B.
+                case .argb: BGRAToI420
+                case .bgra: ARGBToI420
+                case .rgba: ABGRToI420
+                case .rgb24: RAWToI420
+                case .i420, .nv12, .nv21: nil
+                }
+            if let unpack {
+                return unpack(from.p0, from.s0, out.p0, out.s0, out.p1, out.s1, out.p2, out.s2, w, h)
+            }
+            let convert = format.pixelFormat == .nv12 ? NV12ToI420 : NV21ToI420
+            return convert(
+                from.p0, from.s0, from.p1, from.s1, out.p0, out.s0, out.p1, out.s1, out.p2, out.s2, w, h)
         }
-        return try body(plain)
     }
 
-    /// A pooled picture that a libyuv function fills; the function answers 0 when it could.
+    /// A new picture that `convert` fills from the planes of `source`; it answers 0 if it could.
     private func make(
-        _ pixelFormat: PixelFormat, in pool: VideoFramePool, width: Int, height: Int, like frame: VideoFrame,
-        rotation: VideoRotation? = nil, operation: @autoclosure () -> String,
-        _ fill: ([UnsafeMutableRawBufferPointer], [Int32]) -> Int32
+        _ format: VideoFormat, in pool: VideoFramePool, from source: VideoFrame,
+        operation: @autoclosure () -> String, _ convert: (YUVPlanes, YUVPlanes) -> Int32
     ) throws(ConversionError) -> VideoFrame {
-        let format: VideoFormat
+        var picture: MutableVideoFrame
         do throws(VideoFrameError) {
-            format = try VideoFormat(pixelFormat, width: width, height: height, frameRate: frame.format.frameRate)
+            picture = try pool.makeFrame(format)
         } catch {
-            throw .unsupportedSize(width: width, height: height)
+            if case .poolExhausted(let limit) = error { throw .picturesExhausted(limit: limit) }
+            throw .unsupportedSize(width: format.width, height: format.height)
         }
-        var result = pool.makeFrame(format)
-        let status = result.withUnsafeMutablePlanes { fill($0, format.strides.map(Int32.init)) }
+        let status = picture.withUnsafeMutablePlanes { plane0, plane1, plane2 in
+            source.withUnsafePlanes { planes in
+                convert(YUVPlanes(planes, source.format), YUVPlanes(plane0, plane1, plane2, format))
+            }
+        }
         guard status == 0 else { throw .failed(operation: operation()) }
-        return result.finish(
-            timestamp: frame.timestamp, rotation: rotation ?? frame.rotation, metadata: frame.metadata)
-    }
-
-    private static func bytes(_ buffer: UnsafeRawBufferPointer) -> UnsafePointer<UInt8>? {
-        buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
-    }
-
-    private static func bytes(_ buffer: UnsafeMutableRawBufferPointer) -> UnsafeMutablePointer<UInt8>? {
-        buffer.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        return picture.finish(timestamp: source.timestamp, rotation: source.rotation, metadata: source.metadata)
     }
 }
 
-extension PixelFormat {
-    var isRGB: Bool {
-        switch self {
-        case .argb, .bgra, .rgba, .rgb24: true
-        case .i420, .nv12, .nv21, .yuy2, .uyvy: false
+extension VideoFormat {
+    /// Whether luma and chroma mean what VP8 takes them for.
+    fileprivate var hasPlainColor: Bool { colorMatrix == .bt601 && colorRange == .limited }
+}
+
+/// A picture's planes and strides as libyuv takes them. Those that the format does not have are nil and 0.
+private struct YUVPlanes {
+    typealias Plane = UnsafeMutablePointer<UInt8>
+    typealias Unpack = (
+        UnsafePointer<UInt8>?, Int32, Plane?, Int32, Plane?, Int32, Plane?, Int32, Int32, Int32
+    ) -> Int32
+
+    let p0, p1, p2: Plane?
+    let s0, s1, s2: Int32
+
+    init(
+        _ plane0: UnsafeMutableRawBufferPointer, _ plane1: UnsafeMutableRawBufferPointer,
+        _ plane2: UnsafeMutableRawBufferPointer, _ format: VideoFormat
+    ) {
+        func stride(_ plane: Int) -> Int32 { plane < format.planeCount ? Int32(format.stride(ofPlane: plane)) : 0 }
+        p0 = plane0.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        p1 = plane1.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        p2 = plane2.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        (s0, s1, s2) = (stride(0), stride(1), stride(2))
+    }
+
+    /// Planes to read; libyuv does not write through its sources.
+    init(_ planes: UnsafeFramePlanes, _ format: VideoFormat) {
+        func plane(_ index: Int) -> UnsafeMutableRawBufferPointer {
+            UnsafeMutableRawBufferPointer(
+                mutating: index < planes.count ? planes[index] : UnsafeRawBufferPointer(start: nil, count: 0))
         }
+        self.init(plane(0), plane(1), plane(2), format)
     }
 }

@@ -1,47 +1,58 @@
 import EmisoraCore
 
-/// Pictures a second as an exact fraction: 30000/1001 stays what it is.
-public struct FrameRate: Hashable, Sendable, Comparable, CustomStringConvertible {
+/// Pictures per second as an exact fraction: 30000/1001 stays what it is, so that clocks derived from it never drift.
+///
+/// ```swift
+/// let pal: FrameRate = 25
+/// let ntsc = FrameRate(30_000, 1001)   // nil if a side is not positive
+/// ```
+public struct FrameRate: Hashable, Comparable, Sendable, ExpressibleByIntegerLiteral, CustomStringConvertible {
+    /// Pictures in `denominator` seconds; the fraction is kept in lowest terms.
     public let numerator: Int
     public let denominator: Int
 
-    /// `nil` unless both are above zero and below 2^31.
+    /// `numerator / denominator` pictures per second; `nil` unless both lie in 1…2³¹−1.
     public init?(_ numerator: Int, _ denominator: Int = 1) {
-        guard numerator > 0, denominator > 0, numerator <= Int32.max, denominator <= Int32.max else { return nil }
-        self.numerator = numerator
-        self.denominator = denominator
+        let range = 1...Int(Int32.max)
+        guard range.contains(numerator), range.contains(denominator) else { return nil }
+        var (a, b) = (numerator, denominator)
+        while b != 0 { (a, b) = (b, a % b) }
+        self.numerator = numerator / a
+        self.denominator = denominator / a
     }
 
-    private init(wholeNumber: Int) {
-        numerator = wholeNumber
+    /// A whole number of pictures per second, 1…2³¹−1; another literal is a mistake in the program and traps.
+    public init(integerLiteral value: Int) {
+        precondition((1...Int(Int32.max)).contains(value), "a frame rate must be positive, not \(value)")
+        numerator = value
         denominator = 1
     }
 
-    public static let fps15 = FrameRate(wholeNumber: 15)
-    public static let fps25 = FrameRate(wholeNumber: 25)
-    public static let fps30 = FrameRate(wholeNumber: 30)
-    public static let fps60 = FrameRate(wholeNumber: 60)
-
     public var framesPerSecond: Double { Double(numerator) / Double(denominator) }
-    /// The time of one picture, rounded down to a nanosecond.
-    public var frameDuration: Duration { .nanoseconds(Int64(denominator) * 1_000_000_000 / Int64(numerator)) }
 
-    /// When picture `index` is due after the first, without the drift that adding rounded durations would have.
-    public func offset(ofFrame index: Int64) -> Duration {
-        let period = Int64(numerator)
-        let (seconds, rest) = index.quotientAndRemainder(dividingBy: period)
-        // `rest` < 2^31 and `denominator` < 2^31, so that only the multiplication by 1e9 needs 128 bits.
-        let part = Int128(rest) * Int128(denominator) * 1_000_000_000 / Int128(period)
-        return .nanoseconds(seconds &* Int64(denominator) &* 1_000_000_000 &+ Int64(part))
+    /// From one picture to the next, rounded down to a nanosecond. To place many pictures in time use
+    /// ``time(ofFrame:)``, which does not add up the rounding.
+    public var interval: Duration { .nanoseconds(Int64(1_000_000_000) * Int64(denominator) / Int64(numerator)) }
+
+    /// When picture number `index` is due, counted from picture 0: exact to the nanosecond for any index.
+    public func time(ofFrame index: Int) -> Duration {
+        let nanoseconds = Int128(index) * Int128(denominator) * 1_000_000_000 / Int128(numerator)
+        return .nanoseconds(Int64(clamping: nanoseconds))
+    }
+
+    /// The number of the last picture due at or before `time`, counted from picture 0 at time zero.
+    public func frame(at time: Duration) -> Int {
+        let due = Int128(time.nanoseconds) * Int128(numerator)
+        let unit = Int128(denominator) * 1_000_000_000
+        // The time of a frame is rounded down, so the frame that is due may start a fraction of a nanosecond later.
+        let index = Int(clamping: due >= 0 ? due / unit : -((-due + unit - 1) / unit))
+        return self.time(ofFrame: index + 1) <= time ? index + 1 : index
     }
 
     public static func < (lhs: FrameRate, rhs: FrameRate) -> Bool {
         lhs.numerator * rhs.denominator < rhs.numerator * lhs.denominator
     }
 
-    /// `30`, `12.5` or `30000/1001`.
-    public var description: String {
-        if numerator % denominator == 0 { return "\(numerator / denominator)" }
-        return numerator * 1_000 % denominator == 0 ? "\(framesPerSecond)" : "\(numerator)/\(denominator)"
-    }
+    /// Such as `30` or `30000/1001`.
+    public var description: String { denominator == 1 ? "\(numerator)" : "\(numerator)/\(denominator)" }
 }

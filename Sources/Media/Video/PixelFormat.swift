@@ -1,24 +1,30 @@
-/// How a picture's samples lie in memory. Names of packed formats give the order of the bytes in memory.
-public enum PixelFormat: String, Hashable, Sendable, CaseIterable {
-    /// Three planes: Y, then U and V at half width and height (also known as YU12).
+/// How a picture's samples lie in memory.
+///
+/// Packed RGB names spell the bytes as they lie in memory, lowest address first, as FFmpeg and CoreVideo name them.
+/// libyuv names the same layouts after little-endian words; its name is given where it differs.
+///
+/// `w` and `h` are the picture's size, `cw = (w + 1) / 2` and `ch = (h + 1) / 2` its chroma size: odd sizes round up.
+public enum PixelFormat: UInt8, CaseIterable, Hashable, Sendable {
+    /// Planar 4:2:0, three planes: Y (`w` × `h` bytes), U (`cw` × `ch`), V (`cw` × `ch`).
     case i420
-    /// Two planes: Y, then U and V interleaved at half width and height.
+    /// 4:2:0 in two planes: Y (`w` × `h`), then interleaved U V U V … (`2·cw` × `ch`).
     case nv12
-    /// As `nv12` with V before U.
+    /// 4:2:0 in two planes: Y (`w` × `h`), then interleaved V U V U … (`2·cw` × `ch`).
     case nv21
-    /// One plane: Y0 U Y1 V for every two pixels (also known as YUYV).
+    /// Packed 4:2:2, one plane: Y0 U Y1 V for every two pixels (`4·cw` bytes a row). Also known as YUYV.
     case yuy2
-    /// One plane: U Y0 V Y1 for every two pixels.
+    /// Packed 4:2:2, one plane: U Y0 V Y1 for every two pixels (`4·cw` bytes a row).
     case uyvy
-    /// One plane: alpha, red, green, blue. Alpha is ignored. What OpenTok's example calls ARGB.
+    /// One plane, four bytes a pixel: A R G B in memory, as OpenTok's ARGB. libyuv calls it `BGRA`.
     case argb
-    /// One plane: blue, green, red, alpha. What libyuv and most drawing libraries call ARGB (as a little-endian word).
+    /// One plane, four bytes a pixel: B G R A in memory, as X11 and Wayland have it. libyuv calls it `ARGB`.
     case bgra
-    /// One plane: red, green, blue, alpha.
+    /// One plane, four bytes a pixel: R G B A in memory. libyuv calls it `ABGR`.
     case rgba
-    /// One plane: red, green, blue, without padding between pixels.
+    /// One plane, three bytes a pixel: R G B in memory. libyuv calls it `RAW`.
     case rgb24
 
+    /// 3 for I420, 2 for NV12 and NV21, 1 for packed formats.
     public var planeCount: Int {
         switch self {
         case .i420: 3
@@ -27,23 +33,24 @@ public enum PixelFormat: String, Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Bytes of one row of a plane without padding. Odd widths round up to whole chroma samples.
-    public func rowByteCount(plane: Int, width: Int) -> Int {
-        let half = (width + 1) / 2
+    /// Whether the samples are red, green and blue rather than luma and chroma.
+    public var isRGB: Bool {
         switch self {
-        case .i420: return plane == 0 ? width : half
-        case .nv12, .nv21: return plane == 0 ? width : 2 * half
-        case .yuy2, .uyvy: return 4 * half
-        case .argb, .bgra, .rgba: return 4 * width
-        case .rgb24: return 3 * width
+        case .i420, .nv12, .nv21, .yuy2, .uyvy: false
+        case .argb, .bgra, .rgba, .rgb24: true
         }
     }
 
-    /// Rows of a plane. Odd heights round up to whole chroma samples.
-    public func rowCount(plane: Int, height: Int) -> Int {
-        switch self {
-        case .i420, .nv12, .nv21: plane == 0 ? height : (height + 1) / 2
-        case .yuy2, .uyvy, .argb, .bgra, .rgba, .rgb24: height
+    /// Bytes in use in each row of `plane`, and its number of rows, in a picture of `width` × `height` pixels.
+    func extent(ofPlane plane: Int, width: Int, height: Int) -> (rowBytes: Int, rows: Int) {
+        let chromaWidth = (width + 1) / 2
+        let chromaHeight = (height + 1) / 2
+        return switch self {
+        case .i420: plane == 0 ? (width, height) : (chromaWidth, chromaHeight)
+        case .nv12, .nv21: plane == 0 ? (width, height) : (2 * chromaWidth, chromaHeight)
+        case .yuy2, .uyvy: (4 * chromaWidth, height)
+        case .argb, .bgra, .rgba: (4 * width, height)
+        case .rgb24: (3 * width, height)
         }
     }
 }

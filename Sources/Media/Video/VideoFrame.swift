@@ -1,116 +1,67 @@
 import EmisoraCore
 
-/// A picture: immutable samples with their format, time and orientation. Copying the value copies no samples; it may
-/// be kept and passed to any thread.
+/// A picture: a value on an immutable, reference-counted buffer. Copies share the buffer; any thread may read it.
 ///
-/// `timestamp` is the instant of capture on the monotonic clock; it becomes the RTP timestamp.
+/// Made by finishing a ``MutableVideoFrame``, or on borrowed memory. When the last copy goes, the memory returns to
+/// its pool or its lender.
+///
+/// ```swift
+/// let luma = frame.plane(0)                        // a RawSpan, bounds-checked
+/// let stride = frame.format.stride(ofPlane: 0)
+/// let topLeft = luma.unsafeLoad(fromByteOffset: 0, as: UInt8.self)
+/// ```
 public struct VideoFrame: Sendable {
     public let format: VideoFormat
-    public let timestamp: Instant
-    public let rotation: VideoRotation
-    public let metadata: VideoFrameMetadata
+    /// When the picture was taken, on the monotonic clock.
+    public var timestamp: Instant
+    /// How far receivers must turn the picture clockwise to show it upright.
+    public var rotation: VideoRotation
+    public var metadata: FrameMetadata
+    private let storage: FrameStorage
 
-    let buffer: VideoBuffer
-    private let offsets: [Int]
-
-    public var width: Int { format.width }
-    public var height: Int { format.height }
-    public var planeCount: Int { format.pixelFormat.planeCount }
-
-    /// A frame on memory that is not copied. `memory`'s release closure is called once, also when this throws.
+    /// A picture on borrowed memory, without a copy.
     ///
-    /// - Parameter planeOffsets: where each plane begins in the memory; `nil`: one behind the other.
+    /// - Parameters:
+    ///   - planeOffsets: Where in a single region of memory each plane starts, in bytes; `nil` if the planes follow
+    ///     one another, each with whole rows of its stride.
+    /// - Throws: If `format` is not valid, or a plane does not fit its memory. The use of `buffer` ends then.
     public init(
-        borrowing memory: BorrowedMemory, format: VideoFormat, planeOffsets: [Int]? = nil, timestamp: Instant,
-        rotation: VideoRotation = .none, metadata: VideoFrameMetadata = .none
+        borrowing buffer: BorrowedBuffer, format: VideoFormat, planeOffsets: [Int]? = nil, timestamp: Instant,
+        rotation: VideoRotation = .none, metadata: FrameMetadata = FrameMetadata()
     ) throws(VideoFrameError) {
-        try self.init(
-            buffer: VideoBuffer(borrowing: memory), format: format, offsets: planeOffsets ?? format.planeOffsets,
-            timestamp: timestamp, rotation: rotation, metadata: metadata)
-    }
-
-    /// A frame on a copy of `bytes`, whose planes lie one behind the other.
-    public init(
-        copying bytes: UnsafeRawBufferPointer, format: VideoFormat, timestamp: Instant,
-        rotation: VideoRotation = .none, metadata: VideoFrameMetadata = .none
-    ) throws(VideoFrameError) {
-        let buffer = VideoBuffer(byteCount: format.byteCount)
-        buffer.mutableBytes.copyMemory(
-            from: UnsafeRawBufferPointer(rebasing: bytes.prefix(min(bytes.count, format.byteCount))))
-        try Self.check(format, offsets: format.planeOffsets, byteCount: bytes.count)
-        try self.init(
-            buffer: buffer, format: format, offsets: format.planeOffsets, timestamp: timestamp, rotation: rotation,
-            metadata: metadata)
-    }
-
-    init(
-        buffer: VideoBuffer, format: VideoFormat, offsets: [Int], timestamp: Instant, rotation: VideoRotation,
-        metadata: VideoFrameMetadata
-    ) throws(VideoFrameError) {
-        try Self.check(format, offsets: offsets, byteCount: buffer.bytes.count)
         self.init(
-            checked: buffer, format: format, offsets: offsets, timestamp: timestamp, rotation: rotation,
-            metadata: metadata)
+            storage: try buffer.use(format, planeOffsets: planeOffsets), format: format, timestamp: timestamp,
+            rotation: rotation, metadata: metadata)
     }
 
     init(
-        checked buffer: VideoBuffer, format: VideoFormat, offsets: [Int], timestamp: Instant, rotation: VideoRotation,
-        metadata: VideoFrameMetadata
+        storage: FrameStorage, format: VideoFormat, timestamp: Instant, rotation: VideoRotation,
+        metadata: FrameMetadata
     ) {
-        self.buffer = buffer
+        self.storage = storage
         self.format = format
-        self.offsets = offsets
         self.timestamp = timestamp
         self.rotation = rotation
         self.metadata = metadata
     }
 
-    private static func check(_ format: VideoFormat, offsets: [Int], byteCount: Int) throws(VideoFrameError) {
-        guard offsets.count == format.pixelFormat.planeCount else {
-            throw .wrongPlaneCount(needed: format.pixelFormat.planeCount, given: offsets.count)
-        }
-        for (plane, offset) in offsets.enumerated() {
-            let needed = format.byteCount(plane: plane)
-            let given = offset < 0 || offset > byteCount ? 0 : byteCount - offset
-            guard given >= needed else { throw .planeTooSmall(plane: plane, needed: needed, given: given) }
-        }
+    public var width: Int { format.width }
+    public var height: Int { format.height }
+    public var size: VideoSize { format.size }
+    public var planeCount: Int { format.planeCount }
+
+    /// The bytes of a plane: `format.layout(ofPlane:)` says where its rows are. Traps if there is no such plane.
+    @_lifetime(borrow self)
+    public func plane(_ index: Int) -> RawSpan {
+        _overrideLifetime(RawSpan(_unsafeBytes: storage.planes[index]), borrowing: self)
     }
 
-    /// The bytes of one plane, first row first, rows `format.strides[plane]` apart.
-    ///
-    /// - Precondition: `plane` is below `planeCount`.
-    public func withPlane<Result>(_ plane: Int, _ body: (RawSpan) throws -> Result) rethrows -> Result {
-        try withExtendedLifetime(buffer) { try body(unsafePlane(plane).bytes) }
-    }
-
-    /// All planes as pointers, for C libraries; valid during the call.
-    public func withUnsafePlanes<Result>(
-        _ body: ([UnsafeRawBufferPointer]) throws -> Result
-    ) rethrows -> Result {
-        try withExtendedLifetime(buffer) { try body((0..<planeCount).map(unsafePlane)) }
-    }
-
-    private func unsafePlane(_ plane: Int) -> UnsafeRawBufferPointer {
-        let start = offsets[plane]
-        return UnsafeRawBufferPointer(rebasing: buffer.bytes[start..<start + format.byteCount(plane: plane)])
-    }
-
-    /// The same picture at another time, such as that of a clock it was not captured by.
-    public func withTimestamp(_ timestamp: Instant) -> VideoFrame {
-        VideoFrame(
-            checked: buffer, format: format, offsets: offsets, timestamp: timestamp, rotation: rotation,
-            metadata: metadata)
-    }
-
-    /// The same samples under another colour label; `nil` where the format would not be valid.
-    public func relabelled(colorMatrix: ColorMatrix, colorRange: ColorRange) -> VideoFrame? {
-        let relabelled = try? VideoFormat(
-            format.pixelFormat, width: format.width, height: format.height, strides: format.strides,
-            colorMatrix: colorMatrix, colorRange: colorRange, frameRate: format.frameRate)
-        return relabelled.map {
-            VideoFrame(
-                checked: buffer, format: $0, offsets: offsets, timestamp: timestamp, rotation: rotation,
-                metadata: metadata)
-        }
+    /// Calls `body` with the planes as bare pointers, to hand to C. They must not be kept beyond the call.
+    public func withUnsafePlanes<Result: ~Copyable, Failure: Error>(
+        _ body: (UnsafeFramePlanes) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let planes = storage.planes
+        defer { withExtendedLifetime(storage) {} }
+        return try body(planes)
     }
 }

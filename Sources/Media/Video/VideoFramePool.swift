@@ -1,44 +1,89 @@
 import EmisoraCore
 import Synchronization
 
-/// Memory for pictures that is used again and again: after warm-up making a frame allocates nothing.
+/// Reuses the memory of pictures. Safe from any thread; frames may outlive the pool's last other reference.
 ///
-/// Safe from any thread. A buffer is free again when the last frame on it is gone; one beyond `capacity` buffers is
-/// allocated for that frame alone.
+/// Memory is taken from the system when no free buffer fits, and given back when pictures change their size, so a
+/// steady stream allocates no picture memory after its first few frames.
 public final class VideoFramePool: Sendable {
-    private struct State {
-        var buffers: [VideoBuffer] = []
-        var format: VideoFormat?
-        var offsets: [Int] = []
-        var byteCount = 0
-    }
+    /// The most frames in use at a time.
+    public let limit: Int
+    private let state = Mutex(State())
 
-    private let capacity: Int
-    private let state: Mutex<State>
+    private struct State: ~Copyable {
+        var free: [PoolMemory] = []
+        var inUse = 0
+        var allocations = 0
 
-    public init(capacity: Int = 8) {
-        self.capacity = max(1, capacity)
-        state = Mutex(State())
-    }
-
-    /// A frame of that format to write into; its bytes hold whatever an earlier picture left.
-    public func makeFrame(_ format: VideoFormat) -> MutableVideoFrame {
-        let (buffer, offsets) = state.withLock { state in
-            if state.format != format {
-                state.format = format
-                state.offsets = format.planeOffsets
-                if state.byteCount != format.byteCount {
-                    state.byteCount = format.byteCount
-                    state.buffers.removeAll()
-                }
-            }
-            for index in state.buffers.indices where isKnownUniquelyReferenced(&state.buffers[index]) {
-                return (state.buffers[index], state.offsets)
-            }
-            let buffer = VideoBuffer(byteCount: state.byteCount)
-            if state.buffers.count < capacity { state.buffers.append(buffer) }
-            return (buffer, state.offsets)
+        deinit {
+            for memory in free { memory.deallocate() }
         }
-        return MutableVideoFrame(buffer: buffer, format: format, offsets: offsets)
+    }
+
+    public init(limit: Int = 12) {
+        self.limit = max(1, limit)
+        state.withLock { $0.free.reserveCapacity(self.limit) }
+    }
+
+    /// Frames that have not come back yet, written or being written.
+    public var framesInUse: Int { state.withLock { $0.inUse } }
+    /// How often picture memory was taken from the system since the pool was made.
+    public var allocations: Int { state.withLock { $0.allocations } }
+
+    /// A frame to write into. Its memory holds what an earlier picture left there; new memory is zero.
+    ///
+    /// - Throws: ``VideoFrameError/poolExhausted(limit:)``, or what ``VideoFormat/validate()`` throws.
+    public func makeFrame(_ format: VideoFormat) throws(VideoFrameError) -> MutableVideoFrame {
+        try format.validate()
+        let memory = try takeMemory(byteCount: format.byteCount)
+        let planes: UnsafeFramePlanes
+        do throws(VideoFrameError) {
+            planes = try UnsafeFramePlanes(format, in: UnsafeRawBufferPointer(memory.bytes), at: nil)
+        } catch {
+            takeBack(memory)
+            throw error
+        }
+        return MutableVideoFrame(storage: FrameStorage(planes: planes, owner: .pool(self, memory)), format: format)
+    }
+
+    private func takeMemory(byteCount: Int) throws(VideoFrameError) -> PoolMemory {
+        let limit = limit
+        let taken: PoolMemory? = try state.withLock { state throws(VideoFrameError) in
+            guard state.inUse < limit else { throw .poolExhausted(limit: limit) }
+            state.inUse += 1
+            while let last = state.free.popLast() {
+                if last.bytes.count == byteCount { return last }
+                last.deallocate()
+            }
+            state.allocations += 1
+            return nil
+        }
+        return taken ?? PoolMemory.allocate(byteCount: byteCount)
+    }
+
+    func takeBack(_ memory: PoolMemory) {
+        state.withLock {
+            $0.inUse -= 1
+            $0.free.append(memory)
+        }
+    }
+}
+
+/// A piece of memory that a pool owns.
+struct PoolMemory: @unchecked Sendable {
+    // Invariant: held either by the pool's free list or by the one `FrameStorage` that uses it.
+
+    let bytes: UnsafeMutableRawBufferPointer
+
+    /// Zeroed, so that a frame that is not fully written never shows what the process had in its memory; aligned to
+    /// cache lines.
+    static func allocate(byteCount: Int) -> PoolMemory {
+        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 64)
+        bytes.initializeMemory(as: UInt8.self, repeating: 0)
+        return PoolMemory(bytes: bytes)
+    }
+
+    func deallocate() {
+        bytes.deallocate()
     }
 }

@@ -1,6 +1,5 @@
 /// Where decoded pictures go.
-///
-/// Called on a media thread, one frame at a time, in order. Return soon: while this runs no further picture is decoded.
 public protocol VideoFrameSink: Sendable {
+    /// Called on a media thread, one picture at a time. Must not block for long: the next picture waits.
     func receive(_ frame: VideoFrame)
 }

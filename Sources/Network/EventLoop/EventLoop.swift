@@ -189,7 +189,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         var events = [epoll_event](repeating: epoll_event(), count: capacity)
         while true {
             let isStopping = runQueued()
-            client?.turnDidEnd(now: MonotonicClock.now())
+            client?.turnDidEnd(now: SystemClock.now())
             if isStopping, end() { return }
             let count = emisora_epoll_wait(epoll, &events, Int32(capacity), isStopping ? 0 : timeout())
             for event in events.prefix(max(0, Int(count))) {
@@ -221,7 +221,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Nanoseconds to wait; −1: without end.
     private func timeout() -> Int64 {
         guard let deadline = client?.nextDeadline else { return -1 }
-        return max(0, (deadline - MonotonicClock.now()).nanoseconds)
+        return max(0, (deadline - SystemClock.now()).nanoseconds)
     }
 
     /// Runs what was posted up to now; answers whether the loop is to end.

@@ -2,7 +2,7 @@ import EmisoraCore
 import Glibc
 
 /// The two clocks of the system, read at the edge and handed down as values.
-package enum MonotonicClock {
+package enum SystemClock {
     package static func now() -> Instant {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)

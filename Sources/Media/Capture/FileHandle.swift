@@ -1,0 +1,69 @@
+import Glibc
+
+/// Owns a file descriptor; closes it when it goes.
+final class FileHandle: Sendable {
+    /// In bytes, when it was opened for reading.
+    let size: Int
+    private let descriptor: Int32
+
+    init(reading path: String) throws(CaptureError) {
+        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .file(path: path, code: errno) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw .file(path: path, code: code)
+        }
+        // Pictures are read at their place, again and again: a pipe or a directory cannot do that.
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            throw .invalidOption("\(path) is not a regular file")
+        }
+        size = Int(status.st_size)
+    }
+
+    init(writing path: String) throws(CaptureError) {
+        descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else { throw .file(path: path, code: errno) }
+        size = 0
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Up to `limit` bytes from `offset`; fewer at the end of the file.
+    func bytes(at offset: Int, upTo limit: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
+            count = read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+        }
+    }
+
+    /// Fills `buffer` from `offset`; returns how many bytes there were.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+        var done = 0
+        while done < buffer.count {
+            let count = pread(
+                descriptor, buffer.baseAddress.map { $0 + done }, buffer.count - done, off_t(offset + done))
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            done += count
+        }
+        return done
+    }
+
+    /// Appends all bytes; on failure returns `errno`.
+    func write(_ bytes: [UInt8]) -> Int32? {
+        bytes.withUnsafeBytes { bytes in
+            var done = 0
+            while done < bytes.count {
+                let count = Glibc.write(descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done)
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { return errno }
+                done += count
+            }
+            return nil
+        }
+    }
+}
