@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <inttypes.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -63,8 +64,9 @@ int emisora_epoll_wait(int epoll, struct epoll_event *events, int capacity, int6
     if (timeout_ns < 0) return epoll_wait(epoll, events, capacity, -1);
     struct timespec timeout = {timeout_ns / 1000000000, timeout_ns % 1000000000};
     int result = epoll_pwait2(epoll, events, capacity, &timeout, NULL);
-    // Kernels before 5.11 have milliseconds only: round up, so that a deadline has passed when it is handled.
-    if (result < 0 && errno == ENOSYS) {
+    // Kernels before 5.11 and filters of system calls that do not know this one have milliseconds only: round up, so
+    // that a deadline has passed when it is handled.
+    if (result < 0 && (errno == ENOSYS || errno == EPERM)) {
         int64_t ms = (timeout_ns + 999999) / 1000000;
         return epoll_wait(epoll, events, capacity, ms > 60000 ? 60000 : (int)ms);
     }
@@ -128,7 +130,22 @@ int emisora_udp_send(
         messages[i].msg_hdr.msg_name = &to[i];
         messages[i].msg_hdr.msg_namelen = to_system(&destinations[i], &to[i]);
     }
-    return sendmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    int sent = sendmmsg(socket, messages, (unsigned)count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent < 0 ? -errno : sent;
+}
+
+// Addresses that must not be used for something new, by the flags of /proc/net/if_inet6.
+static bool is_unusable_v6(const emisora_address *address) {
+    enum { dad_failed = 0x08, deprecated = 0x20, tentative = 0x40 };
+    FILE *table = fopen("/proc/net/if_inet6", "re");
+    if (!table) return false;
+    bool found = false;
+    uint64_t high, low;
+    unsigned flags;
+    while (!found && fscanf(table, "%16" SCNx64 "%16" SCNx64 " %*x %*x %*x %x %*s", &high, &low, &flags) == 3)
+        found = high == address->high && low == address->low && (flags & (dad_failed | deprecated | tentative));
+    fclose(table);
+    return found;
 }
 
 int emisora_interface_addresses(emisora_address *addresses, char *names, int capacity) {
@@ -138,6 +155,7 @@ int emisora_interface_addresses(emisora_address *addresses, char *names, int cap
     for (struct ifaddrs *entry = list; entry && count < capacity; entry = entry->ifa_next) {
         if (!entry->ifa_addr || !(entry->ifa_flags & IFF_UP)) continue;
         if (!from_system(entry->ifa_addr, &addresses[count])) continue;
+        if (addresses[count].is_v6 && is_unusable_v6(&addresses[count])) continue;
         strncpy(names + 16 * count, entry->ifa_name, 15);
         names[16 * count + 15] = 0;
         count++;
@@ -146,8 +164,20 @@ int emisora_interface_addresses(emisora_address *addresses, char *names, int cap
     return count;
 }
 
-void emisora_set_thread_name(const char *name) { pthread_setname_np(pthread_self(), name); }
-int emisora_thread_id(void) { return gettid(); }
+void emisora_set_thread_name(const char *name) {
+    char short_name[16];
+    strncpy(short_name, name, sizeof short_name - 1);
+    short_name[sizeof short_name - 1] = 0;
+    pthread_setname_np(pthread_self(), short_name);
+}
+
+int emisora_thread_id(void) {
+    // Asked at every door into the loop: a system call each time would cost more than what it guards.
+    static __thread int id;
+    if (id == 0) id = gettid();
+    return id;
+}
+
 void emisora_ignore_sigpipe(void) { signal(SIGPIPE, SIG_IGN); }
 FILE *emisora_stdout(void) { return stdout; }
 FILE *emisora_stderr(void) { return stderr; }

@@ -17,7 +17,8 @@ package final class DatagramBatch {
     private var lengths = [UInt32](repeating: 0, count: slotCount)
     private var destinations = [emisora_address](repeating: emisora_address(), count: slotCount)
     private var socketOfSlot = [Int32](repeating: -1, count: slotCount)
-    private var sockets: [SocketAddress: Int32] = [:]
+    /// Held, so that no number in `socketOfSlot` outlives its descriptor.
+    private var sockets: [SocketAddress: UDPSocket] = [:]
 
     package private(set) var datagramsSent: UInt64 = 0
     /// Refused by the system: buffers full, no route, filtered. Lost, as on any network.
@@ -33,7 +34,7 @@ package final class DatagramBatch {
 
     /// Makes a socket known as the one that sends from its local address.
     package func add(_ socket: UDPSocket) {
-        sockets[socket.localAddress] = socket.descriptor
+        sockets[socket.localAddress] = socket
     }
 
     /// Forgets a socket; what waits for it is sent first.
@@ -54,7 +55,7 @@ package final class DatagramBatch {
         }
         lengths[count] = UInt32(transmit.byteCount)
         destinations[count] = emisora_address(transmit.destination)
-        socketOfSlot[count] = socket
+        socketOfSlot[count] = socket.descriptor
         count += 1
         return true
     }
@@ -65,11 +66,21 @@ package final class DatagramBatch {
         while start < count {
             var end = start + 1
             while end < count, socketOfSlot[end] == socketOfSlot[start] { end += 1 }
-            let sent = send(start..<end)
-            datagramsSent += UInt64(sent)
-            start += sent
-            if start < end {
-                // The first of the rest is at fault; those behind it may still go.
+            let result = send(start..<end)
+            if result > 0 {
+                datagramsSent += UInt64(result)
+                start += result
+                continue
+            }
+            switch -Int32(result) {
+            case EINTR:
+                continue
+            case EAGAIN, ENOBUFS, ENOMEM:
+                // The socket is full: those behind the first would fare no better, and waiting helps no real-time media.
+                datagramsDropped += UInt64(end - start)
+                start = end
+            default:
+                // No route, filtered, too long: the first is at fault; those behind it may still go.
                 datagramsDropped += 1
                 start += 1
             }
@@ -77,6 +88,7 @@ package final class DatagramBatch {
         count = 0
     }
 
+    /// How many of one socket's datagrams were sent, or the negated error of the first.
     private func send(_ range: Range<Int>) -> Int {
         let first = range.lowerBound
         let result = lengths.withUnsafeBufferPointer { lengths in
@@ -88,6 +100,6 @@ package final class DatagramBatch {
                     destinations.baseAddress.map { $0 + first })
             }
         }
-        return max(0, Int(result))
+        return Int(result)
     }
 }

@@ -24,10 +24,16 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     // Invariant behind `@unchecked Sendable`: `inbox` is a mutex; the descriptors are constant; everything else is only
     // touched on the loop's thread.
     private struct Inbox {
-        var jobs: [UnownedJob] = []
-        var closures: [@Sendable () -> Void] = []
+        var work: [Work] = []
         var isWoken = false
         var isStopping = false
+        /// The thread has ended; it is started again if anything comes in late.
+        var hasEnded = false
+    }
+
+    private enum Work {
+        case job(UnownedJob)
+        case closure(@Sendable () -> Void)
     }
 
     private let inbox = Mutex(Inbox())
@@ -35,10 +41,14 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
     private let wakeUp: Int32
     private let thread = Mutex<pthread_t?>(nil)
     private let threadID = Atomic<Int32>(0)
+    private let name: String
 
     private var readers: [Int32: any EventLoopReader] = [:]
     private var client: (any EventLoopClient)?
+    /// What was taken out of the inbox last; swapped with it, so that a turn allocates nothing.
+    private var work: [Work] = []
 
+    /// Starts the thread, which keeps the loop alive until `shutdown()` or `stop()`.
     package init(name: String = "emisora-net") throws(SystemError) {
         let epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw SystemError("epoll_create1") }
@@ -49,8 +59,10 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         }
         self.epoll = epoll
         self.wakeUp = wakeUp
+        self.name = name
         guard Self.watch(epoll, wakeUp) else { throw SystemError("epoll_ctl") }
-        try start(name: name)
+        let created = try startThread()
+        thread.withLock { $0 = created }
     }
 
     deinit {
@@ -65,7 +77,7 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
-        post { $0.jobs.append(job) }
+        post(.job(job))
     }
 
     package func asUnownedSerialExecutor() -> UnownedSerialExecutor { UnownedSerialExecutor(ordinary: self) }
@@ -74,31 +86,49 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         precondition(isCurrent, "This may only be called on the event loop's thread.")
     }
 
-    /// Runs `body` on the loop's thread, soon.
+    /// Runs `body` on the loop's thread, soon, in the order of the calls.
     package func execute(_ body: @escaping @Sendable () -> Void) {
-        post { $0.closures.append(body) }
+        post(.closure(body))
     }
 
     /// Ends the loop after what is queued, and waits for its thread; not to be called on it.
+    ///
+    /// Readers and the client are let go. Jobs that come in later still run, on a thread that lives just as long: an
+    /// actor on this executor must not leave its callers waiting for ever.
     package func shutdown() {
         precondition(!isCurrent, "An event loop cannot wait for its own end.")
-        post { $0.isStopping = true }
+        post(nil)
         if let thread = thread.withLock({ $0.take() }) { pthread_join(thread, nil) }
     }
 
-    /// Ends the loop after what is queued, without waiting for it; may be called on its own thread.
+    /// Like `shutdown()`, without waiting for the end; may be called on the loop's own thread.
     package func stop() {
         if let thread = thread.withLock({ $0.take() }) { pthread_detach(thread) }
-        post { $0.isStopping = true }
+        post(nil)
     }
 
-    private func post(_ change: (inout Inbox) -> Void) {
-        let isFirst = inbox.withLock { inbox in
-            change(&inbox)
+    /// Queues work, or the wish to stop.
+    private func post(_ work: Work?) {
+        let (mustWake, mustRestart) = inbox.withLock { inbox in
+            if let work { inbox.work.append(work) } else { inbox.isStopping = true }
+            if inbox.hasEnded {
+                inbox.hasEnded = inbox.work.isEmpty
+                return (false, !inbox.hasEnded)
+            }
             defer { inbox.isWoken = true }
-            return !inbox.isWoken
+            return (!inbox.isWoken, false)
         }
-        if isFirst { eventfd_write(wakeUp, 1) }
+        if mustWake { eventfd_write(wakeUp, 1) }
+        if mustRestart { restart() }
+    }
+
+    private func restart() {
+        do {
+            pthread_detach(try startThread())
+        } catch {
+            // Out of threads: what waits is run when the next one comes in.
+            inbox.withLock { $0.hasEnded = true }
+        }
     }
 
     // MARK: On the loop's thread
@@ -127,49 +157,65 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0
     }
 
-    private func start(name: String) throws(SystemError) {
-        final class Start {
-            let loop: EventLoop
-            let name: String
-            init(loop: EventLoop, name: String) {
-                self.loop = loop
-                self.name = name
-            }
-        }
-        let context = Unmanaged.passRetained(Start(loop: self, name: name))
+    private func startThread() throws(SystemError) -> pthread_t {
+        // The application's signals are its own threads' affair.
+        var blocked = sigset_t()
+        var previous = sigset_t()
+        sigfillset(&blocked)
+        for fault in [SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF] { sigdelset(&blocked, fault) }
+        pthread_sigmask(SIG_BLOCK, &blocked, &previous)
+        defer { pthread_sigmask(SIG_SETMASK, &previous, nil) }
+
+        let context = Unmanaged.passRetained(self)
         var created = pthread_t()
         let status = pthread_create(
             &created, nil,
             { context in
                 guard let context else { return nil }
-                let start = Unmanaged<Start>.fromOpaque(context).takeRetainedValue()
-                emisora_set_thread_name(start.name)
-                start.loop.run()
+                Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().run()
                 return nil
             }, context.toOpaque())
         guard status == 0 else {
             context.release()
-            errno = status
-            throw SystemError("pthread_create")
+            throw SystemError("pthread_create", code: status)
         }
-        thread.withLock { $0 = created }
+        return created
     }
 
     private func run() {
+        emisora_set_thread_name(name)
         threadID.store(emisora_thread_id(), ordering: .releasing)
         let capacity = 64
         var events = [epoll_event](repeating: epoll_event(), count: capacity)
         while true {
             let isStopping = runQueued()
             client?.turnDidEnd(now: SystemClock.now())
-            if isStopping { break }
-            let count = emisora_epoll_wait(epoll, &events, Int32(capacity), timeout())
-            for event in events.prefix(max(0, Int(count))) where event.data.fd != wakeUp {
-                readers[event.data.fd]?.readable()
+            if isStopping, end() { return }
+            let count = emisora_epoll_wait(epoll, &events, Int32(capacity), isStopping ? 0 : timeout())
+            for event in events.prefix(max(0, Int(count))) {
+                if event.data.fd == wakeUp {
+                    // Before the inbox is emptied: what is posted from then on sets the descriptor anew.
+                    var value: eventfd_t = 0
+                    eventfd_read(wakeUp, &value)
+                } else {
+                    readers[event.data.fd]?.readable()
+                }
             }
         }
+    }
+
+    /// Lets everything go, unless there is still work.
+    private func end() -> Bool {
+        for descriptor in readers.keys { epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil) }
         readers.removeAll()
         client = nil
+        return inbox.withLock { inbox in
+            guard inbox.work.isEmpty else { return false }
+            inbox.hasEnded = true
+            // A thread that comes after this one may get its number.
+            threadID.store(0, ordering: .releasing)
+            return true
+        }
     }
 
     /// Nanoseconds to wait; −1: without end.
@@ -178,20 +224,20 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         return max(0, (deadline - SystemClock.now()).nanoseconds)
     }
 
+    /// Runs what was posted up to now; answers whether the loop is to end.
     private func runQueued() -> Bool {
-        // Before the inbox is emptied: what is posted from then on sets the descriptor anew.
-        var value: eventfd_t = 0
-        eventfd_read(wakeUp, &value)
-        let (jobs, closures, isStopping) = inbox.withLock { inbox in
-            defer {
-                inbox.jobs.removeAll(keepingCapacity: true)
-                inbox.closures.removeAll(keepingCapacity: true)
-                inbox.isWoken = false
-            }
-            return (inbox.jobs, inbox.closures, inbox.isStopping)
+        let isStopping = inbox.withLock { inbox in
+            swap(&work, &inbox.work)
+            inbox.isWoken = false
+            return inbox.isStopping
         }
-        for closure in closures { closure() }
-        for job in jobs { job.runSynchronously(on: asUnownedSerialExecutor()) }
+        for item in work {
+            switch item {
+            case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+            case .closure(let closure): closure()
+            }
+        }
+        work.removeAll(keepingCapacity: true)
         return isStopping
     }
 }

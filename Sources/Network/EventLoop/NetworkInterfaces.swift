@@ -10,7 +10,8 @@ package enum NetworkInterfaces {
 
     private static let limit = 64
 
-    /// Addresses of interfaces that are up, in the system's order.
+    /// Addresses of interfaces that are up, in the system's order, without those that IPv6 forbids to use for something
+    /// new: deprecated, or not yet found to be unique (RFC 8445 §5.1.1.1, RFC 4862 §5.4 and §5.5.4).
     package static func addresses() throws(SystemError) -> [Address] {
         var raw = [emisora_address](repeating: emisora_address(), count: limit)
         var names = [CChar](repeating: 0, count: 16 * limit)

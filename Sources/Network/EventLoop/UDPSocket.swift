@@ -13,6 +13,9 @@ package final class UDPSocket: EventLoopReader {
     private static let batchesPerTurn = 8
 
     package let localAddress: SocketAddress
+    package private(set) var datagramsReceived: UInt64 = 0
+    /// Longer than any that our protocols send, or empty.
+    package private(set) var datagramsDiscarded: UInt64 = 0
     let descriptor: Int32
     private let slots: UnsafeMutableRawBufferPointer
     private var lengths = [UInt32](repeating: 0, count: batchCount)
@@ -51,7 +54,12 @@ package final class UDPSocket: EventLoopReader {
                 Int32(Self.batchCount), &lengths, &sources)
             // An error is one of an earlier datagram of ours (ICMP); reading it has cleared it.
             guard count > 0 else { return }
-            for index in 0..<Int(count) where lengths[index] > 0 {
+            datagramsReceived += UInt64(count)
+            for index in 0..<Int(count) {
+                guard lengths[index] > 0 else {
+                    datagramsDiscarded += 1
+                    continue
+                }
                 let start = index * Self.slotByteCount
                 var datagram = UnsafeMutableRawBufferPointer(rebasing: slots[start..<start + Int(lengths[index])])
                     .mutableBytes

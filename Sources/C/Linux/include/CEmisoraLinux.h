@@ -28,15 +28,17 @@ int emisora_udp_open(emisora_address *address);
 int emisora_udp_receive(
     int socket, uint8_t *slots, size_t slot_size, int count, uint32_t *lengths, emisora_address *sources);
 
-/// Sends `count` (at most 64) datagrams from slots of `slot_size` bytes. Answers how many were sent, or -1 with errno.
+/// Sends `count` (at most 64) datagrams from slots of `slot_size` bytes. Answers how many were sent, or the negated
+/// errno of the first.
 int emisora_udp_send(
     int socket, const uint8_t *slots, size_t slot_size, int count, const uint32_t *lengths,
     const emisora_address *destinations);
 
-/// Fills up to `capacity` addresses of interfaces that are up; answers their number, or -1 with errno. `names` has 16
-/// bytes for each.
+/// Fills up to `capacity` addresses of interfaces that are up, without IPv6 addresses that are deprecated or not yet
+/// known to be unique; answers their number, or -1 with errno. `names` has 16 bytes for each.
 int emisora_interface_addresses(emisora_address *addresses, char *names, int capacity);
 
+/// Names the calling thread; the system keeps 15 bytes.
 void emisora_set_thread_name(const char *name);
 int emisora_thread_id(void);
 void emisora_ignore_sigpipe(void);
