@@ -107,9 +107,11 @@ class Firefox(Browser):
         # The pipe must not fill up while the browser lives.
         threading.Thread(target=self._process.stderr.read, daemon=True).start()
         self._id = 0
-        self._socket = connect(url + "/session", max_size=None)
+        self._connection = connect(url + "/session", max_size=None)
+        self._socket = self._connection.__enter__()
         self._command("session.new", {"capabilities": {}})
-        self._context = self._command("browsingContext.getTree", {})["contexts"][0]["context"]
+        # The first tab may show a page of the browser's own, where no script may run.
+        self._context = self._command("browsingContext.create", {"type": "tab"})["context"]
 
     def _command(self, method, params):
         self._id += 1
@@ -143,7 +145,7 @@ class Firefox(Browser):
             self._command("browser.close", {})
         except Exception:
             pass
-        self._socket.close()
+        self._connection.__exit__(None, None, None)
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
