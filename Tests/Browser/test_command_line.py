@@ -1,0 +1,116 @@
+"""The command line's contract: exit codes, messages, the JSON line, the pattern's own measurements."""
+import socket
+import time
+
+from processes import Process
+
+
+def run(started, *arguments, timeout=60, env=None):
+    process = started(Process, *arguments, env=env)
+    return process.wait(timeout), process
+
+
+def test_pattern_rises_strictly_and_the_ledger_balances(server, started, publish):
+    publisher = publish("demo", "--video", "pattern", "--size", "640x480", "--fps", "30")
+    code, watch = run(started, "watch", server.room("demo"), "--frames", 150, "--timeout", 30)
+    assert code == 0
+    figures = watch.figures()
+    assert figures["framesDecoded"] >= 150 and figures["patternFrames"] == 150
+    assert figures["patternFramesOutOfOrder"] == 0
+    assert figures["latencyP50Ms"] < 250
+    assert publisher.interrupt() == 0
+    sent = publisher.figures()
+    assert sent["framesCaptured"] == sent["framesEncoded"] + sum(sent["framesDroppedByReason"].values())
+    assert sent["framesEncoded"] >= 150 and sent["keyFramesEncoded"] >= 1 and sent["bytesSent"] > 0
+    print(f"capture to decoded: p50 {figures['latencyP50Ms']:.1f} ms, p95 {figures['latencyP95Ms']:.1f} ms")
+
+
+def test_ten_joins_in_a_second_cost_at_most_two_key_frames(server, started, publish):
+    publisher = publish("demo", "--video", "pattern")
+    first = started(Process, "watch", server.room("demo"), "--frames", 400, "--timeout", 30)
+    publisher.wait_for_text("viewers 1")
+    # The first viewer's key frame is long past when the ten come.
+    publisher.wait_for_text(r"captured (6\d|[7-9]\d|\d{3})")
+    start = time.monotonic()
+    watchers = [started(Process, "watch", server.room("demo"), "--frames", 10, "--timeout", 20) for _ in range(10)]
+    assert time.monotonic() - start < 1
+    for watcher in watchers:
+        assert watcher.wait(30) == 0
+        assert watcher.figures()["timeToFirstFrameMs"] < 1000
+    first.interrupt()
+    assert publisher.interrupt() == 0
+    assert publisher.figures()["keyFramesEncoded"] <= 3, "one for the first viewer and two for the ten"
+
+
+def test_png_is_written(server, started, publish, pictures):
+    publish("demo", "--video", "pattern")
+    path = pictures / "pattern.png"
+    path.unlink(missing_ok=True)
+    code, _ = run(started, "watch", server.room("demo"), "--frames", 5, "--timeout", 20, "--save", path)
+    assert code == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_watch_waits_in_an_empty_room_and_exits_one(server, started):
+    start = time.monotonic()
+    code, watch = run(started, "watch", server.room("nobody"), "--frames", 1, "--timeout", 2)
+    assert code == 1
+    assert 2 <= time.monotonic() - start < 5
+    assert watch.figures()["framesDecoded"] == 0
+
+
+def test_wrong_arguments_name_the_argument_and_what_is_allowed(started):
+    for arguments, named in [
+        (["publish", "ws://127.0.0.1:1/x", "--video", "camera9"], "--video"),
+        (["publish", "ws://127.0.0.1:1/x", "--size", "big"], "--size"),
+        (["publish", "ws://127.0.0.1:1/x", "--colour", "red"], "--colour"),
+        (["publish"], "URL"),
+        (["watch", "ws://127.0.0.1:1/x", "--frames", "0"], "--frames"),
+        (["serve", "--port", "99999"], "--port"),
+        (["dance"], "dance"),
+    ]:
+        code, process = run(started, *arguments)
+        assert code == 2, arguments
+        lines = process.stderr().strip().splitlines()
+        assert len(lines) == 1 and named in lines[0], lines
+
+
+def test_a_server_that_is_not_there_is_said_in_words(started):
+    code, process = run(started, "publish", "ws://127.0.0.1:1/demo", "--duration", "5")
+    assert code == 1
+    assert "signaling server" in process.stderr()
+
+
+def test_a_port_that_is_taken_is_said_in_words(started):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        code, process = run(started, "serve", "--port", taken.getsockname()[1])
+    assert code == 1
+    assert "in use" in process.stderr() or "taken" in process.stderr()
+
+
+def test_serve_reads_its_port_from_the_environment_and_ends_well(started):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = started(Process, "serve", env={"PORT": str(port)})
+    process.wait_for_text(f"http://127.0.0.1:{port}/")
+    assert process.interrupt(5) == 0
+
+
+def test_a_damaged_file_names_the_byte(server, started, tmp_path):
+    path = tmp_path / "short.y4m"
+    path.write_bytes(b"YUV4MPEG2 W16 H16 F25:1 C420\nFRAME\n" + bytes(100))
+    code, process = run(started, "publish", server.room("demo"), "--video", f"file:{path}")
+    assert code == 1
+    assert "byte" in process.stderr()
+
+
+def test_a_second_publisher_of_the_same_name_is_refused_and_the_first_unharmed(server, started, publish):
+    publish("demo", "--video", "pattern")
+    code, second = run(started, "publish", server.room("demo"), "--video", "noise", "--duration", "3")
+    assert code == 1
+    assert "streamTaken" in second.stderr()
+    code, _ = run(started, "watch", server.room("demo"), "--frames", 30, "--timeout", 20)
+    assert code == 0
