@@ -1,5 +1,5 @@
 # Everything a person runs. `make help` lists it.
-.PHONY: help demo build test bench lint format docs clean
+.PHONY: help demo build test sanitize bench lint format docs clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -13,8 +13,11 @@ build: ## release build
 	@scripts/setup
 	@swift build -c release
 
-test: ## all tests: unit, loopback, browser, sanitizers, outside package
+test: ## all tests: unit, loopback, browser, outside package
 	@scripts/test
+
+sanitize: ## unit and loopback tests under the thread and address sanitizers
+	@scripts/test sanitizers
 
 bench: ## CPU of the publisher against bare libvpx + libopus
 	@scripts/setup
