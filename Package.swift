@@ -154,7 +154,7 @@ let package = Package(
         .testTarget(
             name: "EmisoraCodecsTests",
             dependencies: [
-                "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraProcessing", "EmisoraVideo",
+                "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraProcessing", "EmisoraVideo",
             ],
             path: "Tests/Codecs"),
         .executableTarget(

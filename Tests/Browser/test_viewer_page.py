@@ -2,6 +2,9 @@
 import time
 
 LIVE = "window.emisora && window.emisora.state === 'live'"
+# Read when something went wrong: what the browser says of the pictures it received.
+INBOUND = """(async () => { for (const report of (await call.peer.getStats()).values())
+    if (report.type === 'inbound-rtp' && report.kind === 'video') return JSON.stringify(report); return 'none'; })()"""
 
 
 def test_the_page_plays_pictures_and_sound(server, publish, browser, pictures):
@@ -21,7 +24,10 @@ def test_the_page_plays_pictures_and_sound(server, publish, browser, pictures):
         " if (window.emisora.stats.framesDecoded !== frames) { clearInterval(t);"
         " done({frames: window.emisora.stats.framesDecoded, at: performance.now()}); } }, 5); }); return r; })()")
     rate = (end["frames"] - start["frames"]) / (end["at"] - start["at"]) * 1000
-    assert rate >= 25, f"{rate:.1f} pictures a second"
+    if rate < 25:
+        inbound, offers = browser.evaluate(INBOUND), browser.evaluate("window.emisora.offers")
+        publisher.interrupt()
+        raise AssertionError(f"{rate:.1f} pictures a second; {offers} offers; {inbound}; {publisher.figures()}")
     stats = browser.evaluate("window.emisora.stats")
     assert (stats["width"], stats["height"]) == (640, 480)
     assert stats["bitrate"] > 50_000
