@@ -7,8 +7,18 @@ import EmisoraSDP
 /// Offer, answer and candidates.
 extension PeerEngine {
     /// Makes our offer; we control ICE from then on (RFC 8445 §6.1.1).
-    package func makeOffer() throws(SDPError) -> String {
-        let offer = try negotiation.makeOffer(transport: transportParameters)
+    ///
+    /// - Parameter iceRestart: New credentials: both sides look for paths anew, while media goes on over the old one
+    ///   until a new one works (RFC 8445 §9).
+    package func makeOffer(iceRestart: Bool = false) throws(SDPError) -> String {
+        var attempt = negotiation
+        var offer = try attempt.makeOffer(transport: transportParameters)
+        if iceRestart {
+            ice.restart()
+            attempt = negotiation
+            offer = try attempt.makeOffer(transport: transportParameters)
+        }
+        negotiation = attempt
         ice.setRole(.controlling)
         return offer
     }
@@ -18,9 +28,17 @@ extension PeerEngine {
         apply(try negotiation.setRemoteAnswer(text), now: now)
     }
 
-    /// Takes the peer's offer, begins to connect and gives our answer, which carries all our candidates.
+    /// Takes the peer's offer, begins to connect and gives our answer, which carries all our candidates. Other ICE
+    /// credentials than before are a restart by the peer, which our answer joins with new ones (RFC 8839 §4.4.1.1.1).
     package func answer(offer text: String, now: Instant) throws(SDPError) -> String {
-        let (answer, session) = try negotiation.answer(offer: text, transport: transportParameters)
+        var attempt = negotiation
+        var (answer, session) = try attempt.answer(offer: text, transport: transportParameters)
+        if let known = ice.remoteCredentials, session.remoteCredentials != known {
+            ice.restart()
+            attempt = negotiation
+            (answer, session) = try attempt.answer(offer: text, transport: transportParameters)
+        }
+        negotiation = attempt
         ice.setRole(session.isRemoteICELite ? .controlling : .controlled)
         apply(session, now: now)
         return answer
@@ -59,13 +77,13 @@ extension PeerEngine {
             Fingerprint(algorithm: $0.algorithm, text: $0.value)
         }
         security.setRemoteFingerprints(fingerprints, now: now)
-        guard let credentials = ICECredentials(ufrag: session.remoteUfrag, password: session.remotePassword),
-            !fingerprints.isEmpty
+        guard let credentials = session.remoteCredentials, !fingerprints.isEmpty
         else {
             enter(.failed, reason: "The peer's description has no usable ICE credentials or fingerprint.")
             return
         }
-        enter(.connecting, reason: "")
+        // A connection that stands stays what it is through re-offers and restarts.
+        if state == .new || state == .failed { enter(.connecting, reason: "") }
         ice.setRemoteCredentials(credentials, now: now)
         add(session.remoteCandidates, now: now)
         if session.remoteCandidatesEnded { ice.remoteEndOfCandidates(now: now) }
@@ -123,5 +141,12 @@ extension PeerEngine {
         guard !isSecurityStarted, ice.selectedPath != nil, let negotiated else { return }
         isSecurityStarted = true
         security.start(role: negotiated.dtlsRole == .client ? .client : .server, now: now)
+    }
+}
+
+extension NegotiatedSession {
+    /// `nil` where they break the rules of RFC 8839 §5.4.
+    fileprivate var remoteCredentials: ICECredentials? {
+        ICECredentials(ufrag: remoteUfrag, password: remotePassword)
     }
 }
