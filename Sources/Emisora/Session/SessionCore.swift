@@ -70,12 +70,21 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    /// Bridges an operation with a completion to the caller's `await`.
+    /// Bridges an operation with a completion to the caller's `await`. Where the caller's task is cancelled meanwhile,
+    /// `cancel` must see to it that the completion is called.
     func wait(
-        isolation: isolated (any Actor)? = #isolation, _ operation: (SessionCore, @escaping Completion) -> Void
+        isolation: isolated (any Actor)? = #isolation, _ operation: (SessionCore, @escaping Completion) -> Void,
+        cancel: @escaping @Sendable (SessionCore) -> Void
     ) async throws(SessionError) {
-        let result: Result<Void, SessionError> = await withCheckedContinuation { continuation in
-            operation(self) { continuation.resume(returning: $0) }
+        let result: Result<Void, SessionError> = await withTaskCancellationHandler {
+            // A closure that does not name the actor leaves it, and with it the loop's thread.
+            _ = isolation
+            return await withCheckedContinuation { continuation in
+                operation(self) { continuation.resume(returning: $0) }
+            }
+        } onCancel: {
+            // Runs after `operation`, which is on this thread now.
+            loop.execute { cancel(self) }
         }
         try result.get()
     }
@@ -88,7 +97,7 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    private func failWelcome(_ error: SessionError) {
+    func failWelcome(_ error: SessionError) {
         guard let completion = welcomed.take() else { return }
         shutdown(reason: error.description)
         completion(.failure(error))

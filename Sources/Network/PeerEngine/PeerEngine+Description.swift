@@ -25,7 +25,11 @@ extension PeerEngine {
 
     /// Takes the peer's answer to our offer and begins to connect.
     package func setRemoteAnswer(_ text: String, now: Instant) throws(SDPError) {
-        apply(try negotiation.setRemoteAnswer(text), now: now)
+        var attempt = negotiation
+        let session = try attempt.setRemoteAnswer(text)
+        let remote = try RemoteTransport(of: session)
+        negotiation = attempt
+        apply(session, remote, now: now)
     }
 
     /// Takes the peer's offer, begins to connect and gives our answer, which carries all our candidates. Other ICE
@@ -33,14 +37,15 @@ extension PeerEngine {
     package func answer(offer text: String, now: Instant) throws(SDPError) -> String {
         var attempt = negotiation
         var (answer, session) = try attempt.answer(offer: text, transport: transportParameters)
-        if let known = ice.remoteCredentials, session.remoteCredentials != known {
+        let remote = try RemoteTransport(of: session)
+        if let known = ice.remoteCredentials, remote.credentials != known {
             ice.restart()
             attempt = negotiation
             (answer, session) = try attempt.answer(offer: text, transport: transportParameters)
         }
         negotiation = attempt
         ice.setRole(session.isRemoteICELite ? .controlling : .controlled)
-        apply(session, now: now)
+        apply(session, remote, now: now)
         return answer
     }
 
@@ -70,21 +75,13 @@ extension PeerEngine {
             isEndOfCandidates: true)
     }
 
-    private func apply(_ session: NegotiatedSession, now: Instant) {
+    private func apply(_ session: NegotiatedSession, _ remote: RemoteTransport, now: Instant) {
         negotiated = session
         makeStreams(session)
-        let fingerprints = session.remoteFingerprints.compactMap {
-            Fingerprint(algorithm: $0.algorithm, text: $0.value)
-        }
-        security.setRemoteFingerprints(fingerprints, now: now)
-        guard let credentials = session.remoteCredentials, !fingerprints.isEmpty
-        else {
-            enter(.failed, reason: "The peer's description has no usable ICE credentials or fingerprint.")
-            return
-        }
+        security.setRemoteFingerprints(remote.fingerprints, now: now)
         // A connection that stands stays what it is through re-offers and restarts.
         if state == .new || state == .failed { enter(.connecting, reason: "") }
-        ice.setRemoteCredentials(credentials, now: now)
+        ice.setRemoteCredentials(remote.credentials, now: now)
         add(session.remoteCandidates, now: now)
         if session.remoteCandidatesEnded { ice.remoteEndOfCandidates(now: now) }
         startSecurityIfPossible(now: now)
@@ -144,9 +141,19 @@ extension PeerEngine {
     }
 }
 
-extension NegotiatedSession {
-    /// `nil` where they break the rules of RFC 8839 §5.4.
-    fileprivate var remoteCredentials: ICECredentials? {
-        ICECredentials(ufrag: remoteUfrag, password: remotePassword)
+/// What a description says of the peer's transport, where it can be used.
+private struct RemoteTransport {
+    let credentials: ICECredentials
+    let fingerprints: [Fingerprint]
+
+    init(of session: NegotiatedSession) throws(SDPError) {
+        guard let credentials = ICECredentials(ufrag: session.remoteUfrag, password: session.remotePassword) else {
+            throw .invalid(reason: "its ICE user fragment or password breaks RFC 8839 section 5.4")
+        }
+        self.credentials = credentials
+        fingerprints = session.remoteFingerprints.compactMap { Fingerprint(algorithm: $0.algorithm, text: $0.value) }
+        guard !fingerprints.isEmpty else {
+            throw .invalid(reason: "none of its certificate fingerprints is of a kind that is known here")
+        }
     }
 }
