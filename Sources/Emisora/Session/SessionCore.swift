@@ -3,6 +3,7 @@ import EmisoraCore
 import EmisoraCrypto
 import EmisoraEventLoop
 import EmisoraPeerEngine
+import EmisoraSDP
 import EmisoraSignalingClient
 import EmisoraSignalingProtocol
 
@@ -217,24 +218,29 @@ final class SessionCore: @unchecked Sendable {
 
     private func handleOffer(_ subscription: String, _ sdp: String, now: Instant) {
         guard let peer = peer(of: subscription) else { return }
-        do {
+        do throws(SDPError) {
             channel.send(.answer(subscription: subscription, sdp: try peer.engine.answer(offer: sdp, now: now)))
             completeSubscribe(subscription, .success(()))
         } catch {
-            channel.send(.bye(subscription: subscription, reason: .invalidOffer))
-            endSubscription(subscription, reason: "\(error)", error: .system("\(error)"))
+            refuse(subscription, because: error, now: now)
         }
     }
 
     private func handleAnswer(_ subscription: String, _ sdp: String, now: Instant) {
         guard let peer = peer(of: subscription) else { return }
-        do {
+        do throws(SDPError) {
             try peer.engine.setRemoteAnswer(sdp, now: now)
             completeSubscribe(subscription, .success(()))
         } catch {
-            channel.send(.bye(subscription: subscription, reason: .invalidOffer))
-            endSubscription(subscription, reason: "\(error)", error: .system("\(error)"))
+            refuse(subscription, because: error, now: now)
         }
+    }
+
+    /// A description of the peer's that cannot be used ends its subscription, on whichever side we are.
+    private func refuse(_ subscription: String, because error: SDPError, now: Instant) {
+        channel.send(.bye(subscription: subscription, reason: .invalidOffer))
+        endSubscription(subscription, reason: error.description, error: .system(error.description))
+        endDelivery(subscription, reason: error.description, now: now)
     }
 
     private func handleEnd(_ subscription: String, reason: SubscriptionEndReason, now: Instant) {
