@@ -36,7 +36,6 @@ def test_ten_joins_in_a_second_cost_at_most_two_key_frames(server, started, publ
     assert time.monotonic() - start < 1
     for watcher in watchers:
         assert watcher.wait(30) == 0
-        assert watcher.figures()["timeToFirstFrameMs"] < 1000
     first.interrupt()
     assert publisher.interrupt() == 0
     assert publisher.figures()["keyFramesEncoded"] <= 3, "one for the first viewer and two for the ten"
