@@ -27,6 +27,7 @@ let package = Package(
             name: "CEmisoraWebsockets", path: "Sources/C/Websockets",
             linkerSettings: [.linkedLibrary("websockets")]),
         .target(name: "CEmisoraLinux", path: "Sources/C/Linux"),
+        .target(name: "CEmisoraJPEG", path: "Sources/C/JPEG", linkerSettings: [.linkedLibrary("turbojpeg")]),
         .target(name: "CEmisoraV4L2", path: "Sources/C/V4L2", linkerSettings: [.linkedLibrary("v4l2")]),
 
         // Floor 1
@@ -72,7 +73,10 @@ let package = Package(
         .target(name: "EmisoraAudio", dependencies: ["EmisoraCore"], path: "Sources/Media/Audio"),
         .target(
             name: "EmisoraCapture",
-            dependencies: ["CEmisoraLinux", "CEmisoraV4L2", "EmisoraAudio", "EmisoraCore", "EmisoraVideo"],
+            dependencies: [
+                "CEmisoraJPEG", "CEmisoraLinux", "CEmisoraV4L2", "CEmisoraYUV", "EmisoraAudio", "EmisoraCore",
+                "EmisoraVideo",
+            ],
             path: "Sources/Media/Capture"),
         .target(
             name: "EmisoraProcessing", dependencies: ["CEmisoraYUV", "EmisoraAudio", "EmisoraCore", "EmisoraVideo"],

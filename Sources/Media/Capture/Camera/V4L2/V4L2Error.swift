@@ -12,6 +12,11 @@ package struct V4L2Error: Error, Hashable, Sendable {
         self.code = code
     }
 
+    /// The driver has no memory for what it was asked.
+    package static let outOfMemory = ENOMEM
+    /// The driver's answer contradicts what it said before.
+    package static let protocolViolation = EPROTO
+
     /// There is nothing to fetch now.
     package var isAgain: Bool { code == EAGAIN }
     /// The device is not there any more.
