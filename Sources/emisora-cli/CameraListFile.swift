@@ -26,6 +26,8 @@ enum CameraListFile {
 
     /// The list in `bytes`. Whatever they are: a list or a problem.
     static func parse(_ bytes: [UInt8]) throws(Problem) -> CameraModes {
+        // Before the decoder, which is lenient and does not say where it stopped.
+        if let index = JSONSyntax.firstError(in: bytes) { throw Problem(description: syntax(bytes, index)) }
         let list: CameraModesDocument
         do {
             list = try JSONDecoder().decode(CameraModesDocument.self, from: Data(bytes))
@@ -66,18 +68,15 @@ enum CameraListFile {
         case .keyNotFound(let key, let context): "\(path(context.codingPath + [key])): missing"
         case .valueNotFound(_, let context): "\(path(context.codingPath)): must not be null"
         case .typeMismatch(let type, let context): "\(path(context.codingPath)): must be \(name(of: type))"
-        case .dataCorrupted(let context) where context.codingPath.isEmpty: syntax(bytes)
+        case .dataCorrupted(let context) where context.codingPath.isEmpty:
+            String(validating: bytes, as: UTF8.self) == nil
+                ? "not JSON: the text is not UTF-8" : "a number is too large to be read"
         case .dataCorrupted(let context): "\(path(context.codingPath)): \(context.debugDescription)".oneLine
         @unknown default: "\(error)".oneLine
         }
     }
 
-    /// The place at which the text stops being JSON.
-    private static func syntax(_ bytes: [UInt8]) -> String {
-        guard let index = JSONSyntax.firstError(in: bytes) else {
-            return String(validating: bytes, as: UTF8.self) == nil
-                ? "not JSON: the text is not UTF-8" : "a number is too large to be read"
-        }
+    private static func syntax(_ bytes: [UInt8], _ index: Int) -> String {
         let line = bytes.prefix(index).reduce(1) { $0 + ($1 == 0x0A ? 1 : 0) }
         return "not JSON at byte \(index), line \(line)" + (index == bytes.count ? ": it ends too early" : "")
     }

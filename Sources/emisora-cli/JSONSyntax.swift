@@ -1,4 +1,5 @@
-/// Where a text stops being JSON. The decoder only says that it does, and a person wants to know where.
+/// Where a text stops being JSON. The decoder overlooks much, such as a comma too many, and never says where a fault is;
+/// whoever wrote the file wants to know.
 struct JSONSyntax {
     private let bytes: [UInt8]
     private var index = 0
