@@ -155,7 +155,7 @@ let package = Package(
             path: "Tests/ICE"),
         .testTarget(
             name: "EmisoraMediaTests",
-            dependencies: ["EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            dependencies: ["CEmisoraJPEG", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Tests/Media"),
         .testTarget(
             name: "EmisoraCodecsTests",
