@@ -76,7 +76,9 @@ extension CameraModeChoice {
         private func names(_ entries: [Entry], detail: ((FourCC) -> String)? = nil) -> String {
             var seen: [FourCC] = []
             for entry in entries where !seen.contains(entry.mode.fourcc) { seen.append(entry.mode.fourcc) }
-            return seen.map { detail?($0) ?? $0.description }.joined(separator: detail == nil ? " and " : ", ")
+            let names = seen.map { detail?($0) ?? $0.description }
+            guard detail == nil, let last = names.last, names.count > 1 else { return names.joined(separator: ", ") }
+            return names.dropLast().joined(separator: ", ") + " and " + last
         }
 
         /// What a format that lost has instead, at the winner's size.
