@@ -58,11 +58,12 @@ def test_without_the_driver_there_is_no_camera(plain_machine):
 
 def test_a_hanging_program_is_ended_and_what_it_did_is_shown(plain_machine):
     with pytest.raises(RunTimeout) as raised:
-        plain_machine.run("echo begun; echo 'said by the kernel' >/dev/kmsg; exec sleep 1000", timeout=2)
-    assert raised.value.stdout == "begun\n"
+        plain_machine.run("echo begun; touch /out/kept; echo 'said by the kernel' >/dev/kmsg; exec sleep 1000", timeout=2)
+    assert raised.value.result.stdout == "begun\n"
     assert "not ended within 2 s" in str(raised.value)
-    assert "sleep 1000" in raised.value.console, "its process list"
-    assert "said by the kernel" in raised.value.console, "the kernel's messages"
+    assert raised.value.result.files == {"kept": b""}
+    assert "sleep 1000" in raised.value.result.console, "its process list"
+    assert "said by the kernel" in raised.value.result.console, "the kernel's messages"
 
 
 @pytest.mark.parametrize("user, works", [("root", True), ("user", True), ("stranger", False)])

@@ -3,8 +3,8 @@ class MachineError(Exception):
 
 
 class RunTimeout(MachineError):
-    """What ran in the machine did not end in time. Holds what it had written until then."""
+    """What ran in the machine did not end in time. `result` is what it had written until then, without a status."""
 
-    def __init__(self, message, stdout, stderr, console):
+    def __init__(self, message, result):
         super().__init__(message)
-        self.stdout, self.stderr, self.console = stdout, stderr, console
+        self.result = result

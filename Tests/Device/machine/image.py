@@ -14,6 +14,8 @@ GUEST = pathlib.Path(__file__).parent / "guest"
 BUSYBOX = "/usr/bin/busybox"
 # virtio_console carries what goes in and comes out. vivid is loaded at each run, with the options of that run.
 MODULES = ["virtio_pci", "virtio_console", "vivid"]
+# What a library loads itself when it is first used, and ldd cannot see. libsrtp's ciphers are those of NSS.
+LOADED_LATER = {"libnss3.so": ["libsoftokn3.so", "libfreebl3.so", "libfreeblpriv3.so"]}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,7 +89,13 @@ def _libraries(program):
     missing = re.findall(r"(\S+) => not found", listed.stdout)
     if missing:
         raise MachineError(f"{program} needs {', '.join(missing)}, which this host does not have; run scripts/setup")
-    return {path: pathlib.Path(path) for path in re.findall(r"(/\S+) \(0x", listed.stdout)}
+    found = {path: pathlib.Path(path) for path in re.findall(r"(/\S+) \(0x", listed.stdout)}
+    for path in list(found.values()):
+        for name in LOADED_LATER.get(path.name, []):
+            for later in (path.parent / name, path.parent / "nss" / name):
+                if later.exists() and str(later) not in found:
+                    found |= {str(later): later, **_libraries(later)}
+    return found
 
 
 def _digest(path):

@@ -40,10 +40,15 @@ class Result:
     def checked(self):
         """This result, if the run ended well; else an error that shows what it wrote."""
         if self.status != 0:
-            raise AssertionError(
-                f"ended with {self.status}\n-- stdout\n{self.stdout}\n-- stderr\n{self.stderr}\n"
-                f"-- console\n{self.console[-4000:]}")
+            raise AssertionError(f"ended with {self.status}\n{self.report()}")
         return self
+
+    def report(self):
+        """What was written, for people: of each the end."""
+        parts = {"standard output": self.stdout, "standard error": self.stderr}
+        parts |= {f"/out/{name}": content.decode(errors="replace") for name, content in sorted(self.files.items())}
+        parts["console"] = self.console
+        return "\n".join(f"-- {name}\n{text[-4000:]}" for name, text in parts.items() if text)
 
 
 class Machine:
@@ -81,21 +86,18 @@ class Machine:
             # second line of defence.
             answered = machine.wait(lambda: _answer(machine) is not None, timeout + 30)
             log = self._keep_console(machine)
-            stdout, stderr = (machine.received[name].decode(errors="replace") for name in ("out", "err"))
-            if not answered:
-                raise RunTimeout(
-                    f"the machine does not answer any more; its console ({log}):\n{machine.console[-6000:]}",
-                    stdout, stderr, machine.console)
-            outcome, archive = _answer(machine)
-            if outcome == "time-out":
-                raise RunTimeout(
-                    f"not ended within {timeout} s: {script.strip()[:500]}\n-- stdout\n{stdout[-2000:]}\n"
-                    f"-- stderr\n{stderr[-2000:]}\n-- console ({log})\n{machine.console[-6000:]}",
-                    stdout, stderr, machine.console)
-            if not outcome.isdigit():
-                raise MachineError(f"{outcome}; the machine's console ({log}):\n{machine.console[-4000:]}")
-            return Result(
-                int(outcome), stdout, stderr, _unpacked(archive), machine.console, time.monotonic() - started)
+            outcome, archive = _answer(machine) or ("no answer", None)
+            result = Result(
+                int(outcome) if outcome.isdigit() else None, machine.received["out"].decode(errors="replace"),
+                machine.received["err"].decode(errors="replace"), _unpacked(archive) if answered else {},
+                machine.console, time.monotonic() - started)
+        if not answered or outcome == "time-out":
+            raise RunTimeout(
+                f"{'not ended' if answered else 'the machine did not answer'} within {timeout} s; console: {log}\n"
+                f"{script.strip()}\n{result.report()}", result)
+        if result.status is None:
+            raise MachineError(f"{outcome}; console: {log}\n{result.report()}")
+        return result
 
     def _kept_state(self):
         """The folder with the state of the booted image, made if it is not there."""
