@@ -165,6 +165,9 @@ let package = Package(
             path: "Tests/Codecs"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
+        .executableTarget(
+            name: "camera-probe", dependencies: ["EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Tests/Device/Probe"),
         .testTarget(
             name: "EmisoraEventLoopTests", dependencies: ["EmisoraCore", "EmisoraEventLoop"], path: "Tests/EventLoop"),
     ],
