@@ -83,6 +83,11 @@ final class CameraBuffers: Sendable {
         desk.retry()
     }
 
+    /// Calls `stop`, after which the driver has no buffers any more, and offers them to it again.
+    func reclaim(after stop: () throws(V4L2Error) -> Void) throws(V4L2Error) {
+        try desk.reclaim(after: stop)
+    }
+
     /// Frames that come back from now on stay here.
     func close() {
         desk.close()
@@ -151,6 +156,17 @@ private final class CameraBufferDesk: Sendable {
                 guard offer(index, &state) else { return }
             }
         }
+    }
+
+    func reclaim(after stop: () throws(V4L2Error) -> Void) throws(V4L2Error) {
+        try state.withLock { state throws(V4L2Error) in
+            // With the lock held: what a frame gives back is queued either before the stop or after all others.
+            try stop()
+            for index in state.places.indices where state.places[index] != .away { state.places[index] = .refused }
+            state.withDriver = 0
+            state.refused = state.places.count { $0 == .refused }
+        }
+        retry()
     }
 
     private func offer(_ index: Int, _ state: inout State) -> Bool {

@@ -11,6 +11,8 @@ struct CameraPicture: Sendable {
     let coding: Coding
     /// The picture in the driver's memory; for JPEG what the picture decodes to.
     let format: VideoFormat
+    /// The same picture without padding, for copies.
+    let tightFormat: VideoFormat
     /// Where each plane begins, if all lie in one buffer; `nil` for a buffer for each.
     let planeOffsets: [Int]?
     /// How many pieces of memory a buffer has.
@@ -62,6 +64,9 @@ struct CameraPicture: Sendable {
         if kind.swapsChroma { offsets.swapAt(1, 2) }
         coding = kind.coding
         self.format = format
+        tightFormat = VideoFormat(
+            kind.pixelFormat, width: width, height: height, colorMatrix: color.matrix, colorRange: color.range,
+            frameRate: frameRate)
         planeOffsets = kind.memoryPlanes > 1 ? nil : offsets
         memoryPlanes = kind.memoryPlanes
         (need0, need1, need2) = (needs[0], needs[1], needs[2])

@@ -79,12 +79,13 @@ struct CameraRecovery: Sendable {
         }
     }
 
-    /// A frame came.
+    /// The device delivered something.
     ///
+    /// - Parameter isPicture: Whether there was a whole picture in it.
     /// - Returns: How long the interruption was that it ended, if there was one.
-    mutating func frameCame(_ now: Instant) -> Duration? {
+    mutating func frameCame(_ now: Instant, isPicture: Bool) -> Duration? {
         state = .streaming(since: now)
-        guard let since = interruptedSince else { return nil }
+        guard isPicture, let since = interruptedSince else { return nil }
         interruptedSince = nil
         return now - since
     }

@@ -165,6 +165,12 @@ final class CameraStream: Sendable {
     }
 
     /// Stops the stream and starts it again with the same buffers. Those that frames hold come back by themselves.
+    func restart() throws(V4L2Error) {
+        try buffers.reclaim { () throws(V4L2Error) in try device.streamOff(type) }
+        try device.streamOn(type)
+    }
+
+    /// Ends the stream and closes the camera. Frames keep the memory that they hold.
     func close() {
         buffers.close()
         _ = try? device.streamOff(type)

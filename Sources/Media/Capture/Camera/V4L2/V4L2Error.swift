@@ -14,6 +14,8 @@ package struct V4L2Error: Error, Hashable, Sendable {
 
     /// The driver has no memory for what it was asked.
     package static let outOfMemory = ENOMEM
+    /// The USB bus cannot carry another stream.
+    package static let noRoomOnBus = ENOSPC
     /// The driver's answer contradicts what it said before.
     package static let protocolViolation = EPROTO
 
