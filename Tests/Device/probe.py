@@ -35,8 +35,14 @@ def assert_sound(report):
     assert report["ledger"]["isBalanced"]
     assert report["frames"]["timestampsIncrease"]
     assert report["ledger"]["lostByDriver"] == report["system"]["sequenceGaps"] == report["lossesReported"]
-    assert report["system"]["openDevices"] == 0
+    assert report["devicesOpenAfterStop"] == report["system"]["openDevices"] == 0
     assert report["system"]["mappings"] == 0
-    assert report["descriptorsAfter"] == report["descriptorsBefore"]
+    assert report["descriptorsLeft"] == 0
     rate = report["modes"][-1]["rate"]
     assert report["stopSeconds"] <= 1 / rate + 0.05, "stop() returns within a frame's time"
+
+
+def sensor_rate(report):
+    """Frames a second that the driver made: those that arrived and those that it says were lost."""
+    ledger = report["ledger"]
+    return report["frames"]["capturedRate"] * (ledger["captured"] + ledger["lostByDriver"]) / ledger["captured"]

@@ -17,7 +17,12 @@ enum CameraProbe {
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         do {
             let arguments = try ProbeArguments(Array(CommandLine.arguments.dropFirst()))
-            let report = try capture(arguments)
+            let system = WatchedV4L2(only: arguments.format)
+            let descriptors = descriptorCount()
+            var report = try capture(arguments, system)
+            awaitRelease(system, descriptors)
+            report.system = system.counts
+            report.descriptorsLeft = descriptorCount() - descriptors
             let encoder = JSONEncoder()
             encoder.outputFormatting = .sortedKeys
             print(String(decoding: try encoder.encode(report), as: UTF8.self))
@@ -30,13 +35,11 @@ enum CameraProbe {
         }
     }
 
-    private static func capture(_ arguments: ProbeArguments) throws -> ProbeReport {
-        let system = WatchedV4L2(only: arguments.format)
+    private static func capture(_ arguments: ProbeArguments, _ system: WatchedV4L2) throws -> ProbeReport {
         let journal = Journal()
         let consumer = VideoCaptureConsumer()
         consumer.setHasSubscribers(true)
         consumer.open()
-        let descriptorsBefore = descriptorCount()
         let camera = CameraCapture(device: arguments.device, wish: arguments.wish, system: system) { event in
             journal.note(event)
         }
@@ -56,14 +59,21 @@ enum CameraProbe {
         let stopBegan = MonotonicClock.now
         camera.stop()
         report.stopSeconds = (MonotonicClock.now - stopBegan).inSeconds
+        report.devicesOpenAfterStop = system.counts.openDevices
         consumer.close()
         report.frames = follower.frames
         report.requestsOverTime = sampler.samples
         report.pixelFormat = "\(format.pixelFormat)"
         report.take(consumer.ledger)
-        report.system = system.counts
-        (report.descriptorsBefore, report.descriptorsAfter) = (descriptorsBefore, descriptorCount())
         return report
+    }
+
+    /// The capturer is gone now. Its thread may have been ended but not yet have let go of everything.
+    private static func awaitRelease(_ system: WatchedV4L2, _ descriptors: Int) {
+        let end = MonotonicClock.now + .seconds(1)
+        while MonotonicClock.now < end && (system.counts.mappings > 0 || descriptorCount() > descriptors) {
+            usleep(5_000)
+        }
     }
 
     private static var isTerminationPending: Bool {

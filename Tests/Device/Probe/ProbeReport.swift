@@ -57,11 +57,11 @@ struct ProbeReport: Encodable {
     var dropsReported: [String: Int] = [:]
     var ledger: Ledger?
     var stopSeconds = 0.0
-    /// What the driver was asked, after the stop.
+    var devicesOpenAfterStop = 0
+    /// When the capturer is gone.
     var system: WatchedV4L2.Counts?
     var requestsOverTime: [Sample] = []
-    var descriptorsBefore = 0
-    var descriptorsAfter = 0
+    var descriptorsLeft = 0
 
     mutating func take(_ ledger: CaptureLedger) {
         let dropped = ledger.droppedByReason.map { ($0.key.rawValue, $0.value) }

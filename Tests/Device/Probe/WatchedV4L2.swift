@@ -133,8 +133,8 @@ private final class WatchedDevice: V4L2Device {
     private func register(_ buffer: V4L2Buffer) {
         let missing = state.withLock { state in
             defer { state.lastSequence = buffer.sequence }
-            // The numbers wrap.
-            return state.lastSequence.map { Int(buffer.sequence &- $0 &- 1) } ?? 0
+            // The numbers wrap; that one comes twice is not a gap.
+            return state.lastSequence.map { max(0, Int(Int32(bitPattern: buffer.sequence &- $0 &- 1))) } ?? 0
         }
         system.state.withLock {
             $0.buffersDequeued += 1
