@@ -167,6 +167,9 @@ let package = Package(
             name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
+        .executableTarget(
+            name: "camera-probe", dependencies: ["EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Tests/Device/Probe"),
         .testTarget(
             name: "EmisoraEventLoopTests", dependencies: ["EmisoraCore", "EmisoraEventLoop"], path: "Tests/EventLoop"),
     ],
