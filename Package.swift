@@ -155,7 +155,7 @@ let package = Package(
             path: "Tests/ICE"),
         .testTarget(
             name: "EmisoraMediaTests",
-            dependencies: ["EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            dependencies: ["CEmisoraJPEG", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Tests/Media"),
         .testTarget(
             name: "EmisoraCodecsTests",
@@ -167,6 +167,9 @@ let package = Package(
             name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
+        .executableTarget(
+            name: "camera-probe", dependencies: ["EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Tests/Device/Probe"),
         .testTarget(
             name: "EmisoraEventLoopTests", dependencies: ["EmisoraCore", "EmisoraEventLoop"], path: "Tests/EventLoop"),
     ],

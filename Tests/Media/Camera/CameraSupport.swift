@@ -51,11 +51,13 @@ struct CameraBench {
 
     init(
         _ system: ScriptedV4L2, device: String? = nil, wish: CameraWish = CameraWish(),
-        options: CameraOptions = CameraOptions()
+        options: CameraOptions = CameraOptions(), recorder: V4L2Recorder? = nil
     ) {
         self.system = system
         let log = log
-        capture = CameraCapture(device: device, wish: wish, options: options, system: system) { log.record($0) }
+        capture = CameraCapture(device: device, wish: wish, options: options, system: recorder ?? system) {
+            log.record($0)
+        }
     }
 
     /// The frames of `count` frame times, each taken as an encoder would.

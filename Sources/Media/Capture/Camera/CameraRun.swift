@@ -116,10 +116,8 @@ final class CameraRun: Sendable {
     // MARK: The thread
 
     private func main() {
-        guard let (stream, plan) = opened.withLock({ $0.take() }) else { return }
         threadID.store(emisora_thread_id(), ordering: .releasing)
-        var loop = CameraLoop(
-            stream, plan, opener: opener, poller: poller, consumer: consumer, onEvent: onEvent, onFormat: onFormat)
+        guard var loop = makeLoop() else { return }
         loop.begin()
         while !thread.isStopRequested {
             if case .asked(let name, let next) = switches.withLock({ $0.phase }) {
@@ -133,5 +131,12 @@ final class CameraRun: Sendable {
         loop.end()
         switches.withLock { $0.isOver = true }
         switches.notifyAll()
+    }
+
+    /// The loop alone has the camera: it must be able to let go of it.
+    private func makeLoop() -> CameraLoop? {
+        guard let (stream, plan) = opened.withLock({ $0.take() }) else { return nil }
+        return CameraLoop(
+            stream, plan, opener: opener, poller: poller, consumer: consumer, onEvent: onEvent, onFormat: onFormat)
     }
 }
