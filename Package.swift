@@ -27,6 +27,8 @@ let package = Package(
             name: "CEmisoraWebsockets", path: "Sources/C/Websockets",
             linkerSettings: [.linkedLibrary("websockets")]),
         .target(name: "CEmisoraLinux", path: "Sources/C/Linux"),
+        .target(name: "CEmisoraJPEG", path: "Sources/C/JPEG", linkerSettings: [.linkedLibrary("turbojpeg")]),
+        .target(name: "CEmisoraV4L2", path: "Sources/C/V4L2", linkerSettings: [.linkedLibrary("v4l2")]),
 
         // Floor 1
         .target(name: "EmisoraCore", path: "Sources/Core", swiftSettings: lifetimes),
@@ -70,7 +72,11 @@ let package = Package(
             name: "EmisoraVideo", dependencies: ["EmisoraCore"], path: "Sources/Media/Video", swiftSettings: lifetimes),
         .target(name: "EmisoraAudio", dependencies: ["EmisoraCore"], path: "Sources/Media/Audio"),
         .target(
-            name: "EmisoraCapture", dependencies: ["EmisoraAudio", "EmisoraCore", "EmisoraVideo"],
+            name: "EmisoraCapture",
+            dependencies: [
+                "CEmisoraJPEG", "CEmisoraLinux", "CEmisoraV4L2", "CEmisoraYUV", "EmisoraAudio", "EmisoraCore",
+                "EmisoraVideo",
+            ],
             path: "Sources/Media/Capture"),
         .target(
             name: "EmisoraProcessing", dependencies: ["CEmisoraYUV", "EmisoraAudio", "EmisoraCore", "EmisoraVideo"],
@@ -149,7 +155,7 @@ let package = Package(
             path: "Tests/ICE"),
         .testTarget(
             name: "EmisoraMediaTests",
-            dependencies: ["EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            dependencies: ["CEmisoraJPEG", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Tests/Media"),
         .testTarget(
             name: "EmisoraCodecsTests",
@@ -157,8 +163,13 @@ let package = Package(
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraProcessing", "EmisoraVideo",
             ],
             path: "Tests/Codecs"),
+        .testTarget(
+            name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
+        .executableTarget(
+            name: "camera-probe", dependencies: ["EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Tests/Device/Probe"),
         .testTarget(
             name: "EmisoraEventLoopTests", dependencies: ["EmisoraCore", "EmisoraEventLoop"], path: "Tests/EventLoop"),
     ],

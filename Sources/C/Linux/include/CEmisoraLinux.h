@@ -38,6 +38,10 @@ int emisora_udp_send(
 /// known to be unique; answers their number, or -1 with errno. `names` has 16 bytes for each.
 int emisora_interface_addresses(emisora_address *addresses, char *names, int capacity);
 
+/// A non-blocking descriptor that becomes readable when a name in `folder` comes, goes or gets other rights; or -1 with
+/// errno.
+int emisora_watch_folder(const char *folder);
+
 /// Names the calling thread; the system keeps 15 bytes.
 void emisora_set_thread_name(const char *name);
 int emisora_thread_id(void);

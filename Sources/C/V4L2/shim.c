@@ -1,0 +1,1 @@
+#include "CEmisoraV4L2.h"

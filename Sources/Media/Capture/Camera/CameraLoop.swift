@@ -1,0 +1,225 @@
+import EmisoraCore
+import EmisoraVideo
+
+/// What the capturer's thread does, turn by turn: waits, fetches, recovers. Lives on that thread alone.
+struct CameraLoop: ~Copyable {
+    /// How long a driver that calls and then has nothing is left alone.
+    private static let emptyPause = Duration.milliseconds(5)
+    /// How often in a row it may do so before.
+    private static let emptyLimit = 3
+    /// When buffers that the driver refused are offered to it again.
+    private static let refusedPause = Duration.milliseconds(100)
+    /// Most events that are fetched in a turn.
+    private static let eventLimit = 16
+
+    private let opener: CameraOpener
+    private let poller: any V4L2Poller
+    private let emit: @Sendable (CameraEvent) -> Void
+    private let onFormat: @Sendable (VideoFormat) -> Void
+    private var stream: CameraStream?
+    private var identity: CameraIdentity
+    private var plan: CameraOpener.Plan
+    private var format: VideoFormat
+    private var recovery: CameraRecovery
+    private var intake: CameraIntake
+    private var away: CameraAwayPicture
+    private var emptyTurns = 0
+    private var retryAt: Instant?
+    /// The modes may be others than they were.
+    private var mustChoose = false
+
+    init(
+        _ stream: CameraStream, _ plan: CameraOpener.Plan, opener: CameraOpener, poller: any V4L2Poller,
+        consumer: VideoCaptureConsumer, onEvent: @escaping @Sendable (CameraEvent) -> Void,
+        onFormat: @escaping @Sendable (VideoFormat) -> Void
+    ) {
+        self.opener = opener
+        self.poller = poller
+        emit = onEvent
+        self.onFormat = onFormat
+        self.stream = stream
+        self.plan = plan
+        identity = stream.identity
+        format = stream.picture.format
+        recovery = CameraRecovery(interval: stream.interval, now: opener.system.now)
+        intake = CameraIntake(consumer, options: opener.options, emit: onEvent)
+        away = CameraAwayPicture(opener.options)
+    }
+
+    private var now: Instant { opener.system.now }
+
+    mutating func begin() {
+        guard let stream else { return }
+        intake.begin(stream)
+        emit(.modeChosen(stream.mode, camera: stream.identity, reason: stream.reason))
+    }
+
+    mutating func end() {
+        intake.forgetLast()
+        away.end()
+        stream?.close()
+        stream = nil
+    }
+
+    /// Waits for what comes next and deals with it.
+    mutating func turn(wish: CameraWish, isStopped: () -> Bool) {
+        if let action = recovery.due(now) {
+            perform(action, .stalled, wish)
+            return
+        }
+        if let picture = away.due(now), !isStopped() { intake.hand(away: picture, now: now) }
+        if let retryAt, now >= retryAt {
+            self.retryAt = nil
+            stream?.buffers.retry()
+        }
+        if retryAt == nil, stream?.buffers.hasRefused == true { retryAt = now + Self.refusedPause }
+        let ready = wait()
+        guard !isStopped() else { return }
+        if ready.contains(.nodesChanged) { recovery.nodesChanged(now) }
+        guard let stream else { return }
+        if ready.contains(.event), hasSourceChanged(stream) {
+            mustChoose = true
+            perform(recovery.failed(now), .sourceChanged, wish)
+        } else if !ready.isDisjoint(with: [.frame, .failure]) {
+            fetch(stream, wish, isStopped)
+        }
+    }
+
+    /// Waits until a frame, an event, a wake-up, or something is due.
+    private mutating func wait() -> V4L2Readiness {
+        var deadline = recovery.deadline
+        if let picture = away.deadline { deadline = min(deadline, picture) }
+        if let retryAt { deadline = min(deadline, retryAt) }
+        if emptyTurns > Self.emptyLimit {
+            // Without the device, which would call again at once.
+            let pause = min(deadline, now + Self.emptyPause)
+            return poller.wait(for: nil, until: pause).union(stream == nil ? [] : .frame)
+        }
+        return poller.wait(for: stream?.device, until: deadline)
+    }
+
+    private mutating func fetch(_ stream: CameraStream, _ wish: CameraWish, _ isStopped: () -> Bool) {
+        do throws(V4L2Error) {
+            let system = opener.system
+            let fetched = try intake.fetch(stream, now: { system.now }, isStopped: isStopped)
+            guard fetched.buffers > 0 else {
+                emptyTurns += 1
+                return
+            }
+            emptyTurns = 0
+            if let interruption = recovery.frameCame(now, isPicture: fetched.pictures > 0) {
+                away.end()
+                emit(.interruptionEnded(after: interruption))
+            }
+        } catch {
+            let fault = CameraError(error, path: identity.path, in: opener.system)
+            let isGone = if case .unplugged = fault { true } else { false }
+            perform(recovery.failed(now), isGone ? .unplugged : .failed(fault), wish)
+        }
+    }
+
+    private func hasSourceChanged(_ stream: CameraStream) -> Bool {
+        var isChanged = false
+        for _ in 0..<Self.eventLimit {
+            guard let event = try? stream.device.dequeueEvent() else { break }
+            isChanged = isChanged || event.kind == V4L2Event.sourceChange
+            guard event.pending > 0 else { break }
+        }
+        return isChanged
+    }
+
+    // MARK: Recovery
+
+    private mutating func perform(_ action: CameraRecovery.Action, _ reason: CameraInterruption, _ wish: CameraWish) {
+        switch action {
+        case .restart:
+            interrupt(reason)
+            intake.forgetLast()
+            guard let stream else { return }
+            intake.begin(stream)
+            do throws(V4L2Error) {
+                try stream.restart()
+            } catch {
+                perform(recovery.failed(now), reason, wish)
+            }
+        case .close:
+            interrupt(reason)
+            // Before the camera is closed: a driver does not let go of buffers that are in use.
+            release()
+            retryAt = nil
+            emptyTurns = 0
+        case .attempt(let everywhere): attempt(everywhere, wish)
+        }
+    }
+
+    private mutating func interrupt(_ reason: CameraInterruption) {
+        guard away.deadline == nil else { return }
+        away.begin(intake.last, format: format, now: now)
+        emit(.interruptionBegan(reason))
+    }
+
+    private mutating func attempt(_ everywhere: Bool, _ wish: CameraWish) {
+        switch CameraLocator(system: opener.system).find(again: identity, everywhere: everywhere) {
+        case .absent: recovery.attemptFailed(now, nodeExists: false)
+        case .refused: recovery.attemptFailed(now, nodeExists: true)
+        case .found(let found):
+            do throws(CameraError) {
+                if mustChoose {
+                    let (stream, plan) = try opener.open(found, wish: wish)
+                    self.plan = plan
+                    adopt(stream)
+                } else {
+                    adopt(try opener.open(found, plan: plan))
+                }
+                recovery.attemptSucceeded(now, interval: stream?.interval)
+            } catch {
+                recovery.attemptFailed(now, nodeExists: true)
+            }
+        }
+    }
+
+    private mutating func adopt(_ stream: CameraStream) {
+        self.stream = stream
+        identity = stream.identity
+        format = stream.picture.format
+        mustChoose = false
+        emptyTurns = 0
+        retryAt = nil
+        intake.begin(stream)
+        onFormat(format)
+        emit(.modeChosen(stream.mode, camera: stream.identity, reason: stream.reason))
+    }
+
+    // MARK: Another camera
+
+    /// Opens another camera, and only then lets go of this one, unless both are the same device or the bus has no room
+    /// for two. If the other cannot be had, this one goes on.
+    mutating func switchCamera(to name: String?, wish: CameraWish, former: CameraWish) -> Result<Void, CameraError> {
+        do throws(CameraError) {
+            let found = try CameraLocator(system: opener.system).find(name)
+            if found.identity.isSameDevice(as: identity) { release() }
+            let (next, plan): (CameraStream, CameraOpener.Plan)
+            do throws(CameraError) {
+                (next, plan) = try opener.open(found, wish: wish)
+            } catch {
+                guard stream != nil, case .driver(_, _, V4L2Error.noRoomOnBus) = error else { throw error }
+                release()
+                (next, plan) = try opener.open(name, wish: wish)
+            }
+            release()
+            self.plan = plan
+            adopt(next)
+            recovery.attemptSucceeded(now, interval: next.interval)
+            return .success(())
+        } catch {
+            if stream == nil, !recovery.isAway { perform(recovery.failed(now), .failed(error), former) }
+            return .failure(error)
+        }
+    }
+
+    private mutating func release() {
+        intake.forgetLast()
+        stream?.close()
+        stream = nil
+    }
+}
