@@ -83,11 +83,11 @@ public final class MediaFile: Sendable {
 
     /// Throws if pictures of the stream cannot be decoded or carried.
     static func check(_ stream: MediaStream, path: String) throws(MediaFileError) {
-        _ = try Decoder(stream, path: path)
         let (width, height) = (stream.width, stream.height)
         guard width <= VideoFormat.largestSide, height <= VideoFormat.largestSide,
             stream.pictureArea <= largestPictureArea
         else { throw .pictureTooLarge(path: path, width: width, height: height) }
         guard width > 0, height > 0 else { throw .damaged(path: path, detail: "the size of its pictures is missing") }
+        _ = try Decoder(stream, path: path)
     }
 }

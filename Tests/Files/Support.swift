@@ -29,8 +29,8 @@ final class Studio: Sendable {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments =
-            ["ffmpeg", "-nostdin", "-v", "error", "-y"] + arguments.flatMap { $0.split(separator: " ").map(String.init) }
-            + [path]
+            ["ffmpeg", "-nostdin", "-v", "error", "-y"]
+            + arguments.flatMap { $0.split(separator: " ").map(String.init) } + [path]
         let errors = Pipe()
         process.standardError = errors
         try process.run()
@@ -56,11 +56,11 @@ final class Studio: Sendable {
 /// A sharp picture with motion and a running number.
 let pattern = "-f lavfi -i testsrc2=s=160x120:r=25:d=0.8"
 let tone = "-f lavfi -i sine=f=1000:r=44100:d=0.8"
-/// A white picture and a click of 10 ms, both half a second after the beginning.
+/// A white picture and a click of 10 ms, both 0.48 s after the beginning.
 let flash =
-    "-f lavfi -i color=black:s=160x120:r=25:d=1,geq=lum='if(between(T,0.499,0.501),235,16)':cb=128:cr=128"
+    "-f lavfi -i color=black:s=160x120:r=25:d=1,geq=lum='if(between(T,0.47,0.49),235,16)':cb=128:cr=128"
 let click =
-    "-f lavfi -i aevalsrc=exprs='if(between(t,0.5,0.51),0.9*sin(2*PI*2000*t),0)':s=44100:d=1"
+    "-f lavfi -i aevalsrc=exprs='if(between(t,0.48,0.49),0.9*sin(2*PI*2000*t),0)':s=44100:d=1"
 
 func h264(_ rest: String = "") -> String { "-c:v libx264 -preset ultrafast -pix_fmt yuv420p \(rest)" }
 func vp8(_ rest: String = "") -> String { "-c:v libvpx -b:v 2M -deadline realtime -cpu-used 5 \(rest)" }

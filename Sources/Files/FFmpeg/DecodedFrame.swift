@@ -24,5 +24,7 @@ final class DecodedFrame: @unchecked Sendable {
     func duration(in base: TimeBase) -> Int64 { max(0, base.nanoseconds(emisora_av_frame_duration(pointer)) ?? 0) }
 
     /// Whether the decoder had to make up parts of it.
-    var isDamaged: Bool { pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 || pointer.pointee.decode_error_flags != 0 }
+    var isDamaged: Bool {
+        pointer.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0 || pointer.pointee.decode_error_flags != 0
+    }
 }

@@ -1,5 +1,5 @@
 import CEmisoraFFmpeg
-import Glibc
+import EmisoraVideo
 
 /// Takes the packets of one file apart, at its beginning when made.
 final class Demuxer: @unchecked Sendable {
@@ -42,11 +42,14 @@ final class Demuxer: @unchecked Sendable {
         FFmpeg.silenced
         self.path = path
         input = try FileInput(path: path)
-        context = try Self.open(path, input, as: purpose)
+        let context = try Self.open(path, input, as: purpose)
+        self.context = context
         var owned: UnsafeMutablePointer<AVFormatContext>? = context
+        let claimed = (0..<Int(context.pointee.nb_streams)).map { MediaStream.size(of: context.pointee.streams[$0]) }
         do throws(MediaFileError) {
-            video = Self.bestStream(.video, of: context, besides: nil)
-            audio = purpose == .film ? Self.bestStream(.audio, of: context, besides: video) : nil
+            try Self.findStreams(path, context)
+            video = Self.bestStream(.video, of: context, claimed, besides: nil)
+            audio = purpose == .film ? Self.bestStream(.audio, of: context, claimed, besides: video) : nil
             guard video != nil || audio != nil else { throw .nothingToPlay(path: path) }
         } catch {
             avformat_close_input(&owned)
@@ -119,23 +122,24 @@ final class Demuxer: @unchecked Sendable {
             }, opaque: Unmanaged.passUnretained(input).toOpaque())
         var options: OpaquePointer?
         av_dict_set(&options, "protocol_whitelist", "file", 0)
-        // Looking at streams decodes some of them: large pictures are refused there as well.
-        av_dict_set_int(&options, "max_pixels", Int64(MediaFile.largestPictureArea), 0)
         defer { av_dict_free(&options) }
         var context: UnsafeMutablePointer<AVFormatContext>? = made
         // Frees the context when it fails.
         let opened = avformat_open_input(&context, nil, kind, &options)
         guard opened >= 0, let context else { throw .damaged(path: path, detail: FFmpeg.message(opened)) }
-        return try findStreams(path, context)
+        return context
     }
 
     private static func findStreams(
         _ path: String, _ context: UnsafeMutablePointer<AVFormatContext>
-    ) throws(MediaFileError) -> UnsafeMutablePointer<AVFormatContext> {
-        var owned: UnsafeMutablePointer<AVFormatContext>? = context
+    ) throws(MediaFileError) {
+        // Looking at streams decodes some of them: large pictures are refused there as well. Of PNG and JPEG, FFmpeg
+        // reads only the head there, which alone tells that they are too large.
+        let kind = FFmpeg.name(context.pointee.iformat.pointee.name)
+        let limit = ["png_pipe", "jpeg_pipe"].contains(kind) ? Int64(Int32.max) : Int64(MediaFile.largestPictureArea)
         var options = [OpaquePointer?](repeating: nil, count: Int(context.pointee.nb_streams))
         for index in options.indices {
-            av_dict_set_int(&options[index], "max_pixels", Int64(MediaFile.largestPictureArea), 0)
+            av_dict_set_int(&options[index], "max_pixels", limit, 0)
         }
         let count = options.count
         let found = options.withUnsafeMutableBufferPointer { buffer in
@@ -143,10 +147,8 @@ final class Demuxer: @unchecked Sendable {
         }
         for index in options.indices { av_dict_free(&options[index]) }
         guard found >= 0 else {
-            avformat_close_input(&owned)
             throw .damaged(path: path, detail: FFmpeg.message(found))
         }
-        return context
     }
 
     /// What kind of file this is, by its content alone, if that kind is opened for this purpose.
@@ -169,7 +171,8 @@ final class Demuxer: @unchecked Sendable {
     }
 
     private static func bestStream(
-        _ kind: MediaKind, of context: UnsafeMutablePointer<AVFormatContext>, besides other: MediaStream?
+        _ kind: MediaKind, of context: UnsafeMutablePointer<AVFormatContext>, _ claimed: [VideoSize],
+        besides other: MediaStream?
     ) -> MediaStream? {
         let type = kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
         let index = av_find_best_stream(context, type, -1, other.map { Int32($0.index) } ?? -1, nil, 0)
@@ -178,6 +181,7 @@ final class Demuxer: @unchecked Sendable {
         }
         // The cover of a record is no film.
         guard stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0 else { return nil }
-        return MediaStream(kind, stream)
+        let size = Int(index) < claimed.count ? claimed[Int(index)] : VideoSize(width: 0, height: 0)
+        return MediaStream(kind, stream, claimed: size)
     }
 }

@@ -20,11 +20,15 @@ final class MediaStream: @unchecked Sendable {
     let frameRate: FrameRate?
     let rotation: VideoRotation
 
-    /// `nil` if there is no memory, or nothing is told.
-    init?(_ kind: MediaKind, _ stream: UnsafeMutablePointer<AVStream>) {
+    /// - Parameter claimed: The size of pictures that the file's head claims, for one that no decoder accepts.
+    /// - Returns: `nil` if there is no memory, or nothing is told.
+    init?(_ kind: MediaKind, _ stream: UnsafeMutablePointer<AVStream>, claimed: VideoSize) {
         guard let told = stream.pointee.codecpar, let copy = avcodec_parameters_alloc() else { return nil }
         parameters = copy
         self.kind = kind
+        let isSizeKnown = told.pointee.width > 0 && told.pointee.height > 0
+        width = isSizeKnown ? Int(told.pointee.width) : claimed.width
+        height = isSizeKnown ? Int(told.pointee.height) : claimed.height
         index = Int(stream.pointee.index)
         rawTimeBase = stream.pointee.time_base
         timeBase = TimeBase(stream.pointee.time_base)
@@ -34,13 +38,20 @@ final class MediaStream: @unchecked Sendable {
         guard avcodec_parameters_copy(copy, told) >= 0 else { return nil }
     }
 
+    /// The size of pictures that a stream's parameters tell.
+    static func size(of stream: UnsafeMutablePointer<AVStream>?) -> VideoSize {
+        guard let told = stream?.pointee.codecpar else { return VideoSize(width: 0, height: 0) }
+        return VideoSize(width: Int(max(0, told.pointee.width)), height: Int(max(0, told.pointee.height)))
+    }
+
     deinit {
         var parameters: UnsafeMutablePointer<AVCodecParameters>? = parameters
         avcodec_parameters_free(&parameters)
     }
 
-    var width: Int { Int(parameters.pointee.width) }
-    var height: Int { Int(parameters.pointee.height) }
+    /// In pixels; 0 if the file does not tell.
+    let width: Int
+    let height: Int
     /// In pixels; 0 if the file does not tell.
     var pictureArea: Int { max(0, width) * max(0, height) }
     /// Channels handed on: as many as Opus takes here.
