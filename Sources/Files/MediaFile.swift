@@ -87,7 +87,9 @@ public final class MediaFile: Sendable {
         guard width <= VideoFormat.largestSide, height <= VideoFormat.largestSide,
             stream.pictureArea <= largestPictureArea
         else { throw .pictureTooLarge(path: path, width: width, height: height) }
-        guard width > 0, height > 0 else { throw .damaged(path: path, detail: "the size of its pictures is missing") }
+        guard width > 0, height > 0 else {
+            throw .damaged(path: path, detail: "the size of its pictures is missing, or beyond all bounds")
+        }
         _ = try Decoder(stream, path: path)
     }
 }

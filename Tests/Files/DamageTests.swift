@@ -214,15 +214,20 @@ import Testing
         #expect(throws: MediaFileError.pictureTooLarge(path: film, width: 16383, height: 16383)) {
             try MediaFile(path: film)
         }
-        var png = try studio.bytes(studio.make("picture.png", "-f lavfi -i testsrc2=s=64x48:r=25:d=0.2 -frames:v 1"))
-        // Width and height in IHDR, and its checksum.
-        png.replaceSubrange(16..<24, with: [0, 0, 0x4E, 0x20, 0, 0, 0x4E, 0x20])
-        png.replaceSubrange(29..<33, with: Self.crc32(png[12..<29]))
-        let picture = try studio.write("large.png", png)
-        #expect {
-            try ImageCapture(path: picture)
-        } throws: { error in
-            "\(error)".contains(picture) && "\(error)".contains("20000x20000")
+        let png = try studio.bytes(studio.make("picture.png", "-f lavfi -i testsrc2=s=64x48:r=25:d=0.2 -frames:v 1"))
+        // FFmpeg itself knows no pictures beyond some 2^28 pixels, and does not tell their size.
+        for (side, expected) in [(16_000, "16000x16000"), (20_000, "beyond all bounds"), (2_000_000_000, "damaged")] {
+            var large = png
+            // Width and height in IHDR, and its checksum.
+            let bytes = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: side >> $0) }
+            large.replaceSubrange(16..<24, with: bytes + bytes)
+            large.replaceSubrange(29..<33, with: Self.crc32(large[12..<29]))
+            let picture = try studio.write("large.png", large)
+            #expect {
+                try ImageCapture(path: picture)
+            } throws: { error in
+                "\(error)".contains(picture) && "\(error)".contains(expected)
+            }
         }
     }
 

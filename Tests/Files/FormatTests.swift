@@ -1,9 +1,10 @@
 import EmisoraCapture
 import EmisoraCore
-import EmisoraFiles
 import EmisoraProcessing
 import EmisoraVideo
 import Testing
+
+@testable import EmisoraFiles
 
 @Suite struct FormatTests {
     /// The first picture of a film.
@@ -45,6 +46,53 @@ import Testing
         #expect(picture.width == width && picture.height == height)
         let luma = try VideoConverter().i420(picture).packedBytes[..<(width * height)]
         #expect(psnr(luma, Array(source[..<luma.count])) > 30)
+    }
+
+    /// The first picture of a film as its decoder gave it.
+    private func decodeFirst(_ path: String) throws -> (DecodedFrame, MediaStream) {
+        let demuxer = try Demuxer(path: path, as: .film)
+        let stream = try #require(demuxer.video)
+        let decoder = try Decoder(stream, path: path)
+        while case .packet(_, let packet) = demuxer.next() {
+            #expect(decoder.send(packet))
+            if case .frame(let picture) = decoder.receive() { return (picture, stream) }
+        }
+        decoder.drain()
+        guard case .frame(let picture) = decoder.receive() else { throw Studio.Failure(description: "no picture") }
+        return (picture, stream)
+    }
+
+    @Test func picturesLieOnTheDecodersMemoryUntilTheLastFrameGoes() throws {
+        let studio = try Studio()
+        let path = try studio.make("film.webm", pattern, vp8())
+        weak var lent: DecodedFrame?
+        var frame: VideoFrame?
+        try {
+            let (picture, stream) = try decodeFirst(path)
+            let made = try PictureConverter().frame(picture, of: stream, timestamp: .zero)
+            made.withUnsafePlanes { planes in
+                #expect(planes.count == 3)
+                #expect(planes[0].baseAddress == UnsafeRawPointer(picture.pointer.pointee.data.0))
+            }
+            (lent, frame) = (picture, made)
+        }()
+        #expect(lent != nil)
+        #expect((frame?.meanLuma ?? 0) > 16)
+        frame = nil
+        #expect(lent == nil)
+    }
+
+    @Test func picturesHeldWithoutEndAreRefusedAtLast() throws {
+        let studio = try Studio()
+        let (picture, stream) = try decodeFirst(try studio.make("film.webm", pattern, vp8()))
+        let converter = PictureConverter()
+        var held: [VideoFrame] = []
+        #expect(throws: VideoFrameError.poolExhausted(limit: 24)) {
+            for _ in 0..<25 { held.append(try converter.frame(picture, of: stream, timestamp: .zero)) }
+        }
+        #expect(held.count == 24)
+        held.removeAll()
+        _ = try converter.frame(picture, of: stream, timestamp: .zero)
     }
 
     @Test func colourMatrixAndRangeAreTheFiles() async throws {

@@ -66,7 +66,12 @@ final class SoundOutput {
         }
         if assembler == nil {
             // Who joins on the way begins with what there is; else sound that sets in later is preceded by silence.
-            let first = source.hasJoinedLate ? start ?? playback.position : 0
+            let position = playback.position
+            let first = source.hasJoinedLate ? start ?? position : 0
+            guard first - position <= MediaTimeline.longestGap else {
+                consumer.didDrop(.invalid)
+                return true
+            }
             assembler = SoundAssembler(channels: format.channels, start: max(0, first))
         }
         if let start, let end = assembler?.end {
