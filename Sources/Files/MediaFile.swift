@@ -87,9 +87,7 @@ public final class MediaFile: Sendable {
         guard width <= VideoFormat.largestSide, height <= VideoFormat.largestSide,
             stream.pictureArea <= largestPictureArea
         else { throw .pictureTooLarge(path: path, width: width, height: height) }
-        guard width > 0, height > 0 else {
-            throw .damaged(path: path, detail: "the size of its pictures is missing, or beyond all bounds")
-        }
+        guard width > 0, height > 0 else { throw .unknownPictureSize(path: path) }
         _ = try Decoder(stream, path: path)
     }
 }

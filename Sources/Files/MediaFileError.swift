@@ -18,6 +18,9 @@ public enum MediaFileError: Error, Hashable, Sendable {
     case unsupportedCodec(path: String, codec: String)
     /// Pictures have more pixels than ``MediaFile/largestPictureArea``, or a side longer than can be carried.
     case pictureTooLarge(path: String, width: Int, height: Int)
+    /// The file does not tell the size of its pictures, or a decoder refused it as larger than
+    /// ``MediaFile/largestPictureArea``: FFmpeg forgets it then.
+    case unknownPictureSize(path: String)
     /// Nothing could be decoded any more. `detail` is FFmpeg's message or what was missing.
     case damaged(path: String, detail: String)
     /// The system gave no memory.
@@ -46,6 +49,9 @@ extension MediaFileError: CustomStringConvertible {
         case .pictureTooLarge(let path, let width, let height):
             "\(path) has pictures of \(width)x\(height) pixels; at most \(MediaFile.largestPictureArea) pixels are "
                 + "decoded: scale it down first, such as with ffmpeg -i IN -vf scale=1920:-2 OUT."
+        case .unknownPictureSize(let path):
+            "\(path) has pictures of no known size, or of more than \(MediaFile.largestPictureArea) pixels: fetch or make "
+                + "it again if it is damaged, scale it down if it is large."
         case .damaged(let path, let detail):
             "\(path) is damaged (\(detail)): fetch or make it again, or repair it with ffmpeg -i IN -c copy OUT."
         case .outOfMemory(let path):

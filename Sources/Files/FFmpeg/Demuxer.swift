@@ -133,13 +133,10 @@ final class Demuxer: @unchecked Sendable {
     private static func findStreams(
         _ path: String, _ context: UnsafeMutablePointer<AVFormatContext>
     ) throws(MediaFileError) {
-        // Looking at streams decodes some of them: large pictures are refused there as well. Of PNG and JPEG, FFmpeg
-        // reads only the head there, which alone tells that they are too large.
-        let kind = FFmpeg.name(context.pointee.iformat.pointee.name)
-        let limit = ["png_pipe", "jpeg_pipe"].contains(kind) ? Int64(Int32.max) : Int64(MediaFile.largestPictureArea)
+        // Looking at streams decodes some of them: large pictures are refused there as well.
         var options = [OpaquePointer?](repeating: nil, count: Int(context.pointee.nb_streams))
         for index in options.indices {
-            av_dict_set_int(&options[index], "max_pixels", limit, 0)
+            av_dict_set_int(&options[index], "max_pixels", Int64(MediaFile.largestPictureArea), 0)
         }
         let count = options.count
         let found = options.withUnsafeMutableBufferPointer { buffer in
