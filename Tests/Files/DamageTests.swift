@@ -209,7 +209,7 @@ import Testing
     /// The most memory this process ever had, in bytes.
     private static var peakMemory: Int {
         var usage = rusage()
-        getrusage(RUSAGE_SELF, &usage)
+        getrusage(RUSAGE_SELF.rawValue, &usage)
         return usage.ru_maxrss * 1024
     }
 

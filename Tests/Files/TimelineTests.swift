@@ -43,6 +43,7 @@ import Testing
         #expect(assembler.takeChunk() == nil)
         // 10 ms off is rounding; what follows is joined.
         #expect(assembler.gap(before: 20_000_000) == 0)
+        #expect(assembler.gap(before: 20_000_000, tolerance: SoundAssembler.toleranceAtStart) == 10_000_000)
         assembler.append([Int16](repeating: 8, count: 2 * 480), at: 20_000_000, notBefore: 0)
         let chunk = assembler.takeChunk()
         #expect(chunk?.time == 0 && chunk?.samples == Array(repeating: 7, count: 960) + Array(repeating: 8, count: 960))

@@ -12,6 +12,8 @@ struct SoundAssembler {
     static let samplesPerChunk = sampleRate / 50
     /// Times of containers are rounded: so far off, sound still follows on what was before.
     static let tolerance: Int64 = 15_000_000
+    /// The same where a pass through the file begins: there sound is put right, for all that follows on it.
+    static let toleranceAtStart: Int64 = 2_000_000
 
     private let channels: Int
     private let start: Int64
@@ -28,9 +30,9 @@ struct SoundAssembler {
     var end: Int64 { time(of: taken + pending.count / channels) }
 
     /// How much silence, in nanoseconds, belongs before sound at `time`; 0 if it follows on what is there.
-    func gap(before time: Int64) -> Int64 {
+    func gap(before time: Int64, tolerance: Int64 = tolerance) -> Int64 {
         let gap = time - end
-        return gap > Self.tolerance ? gap : 0
+        return gap > tolerance ? gap : 0
     }
 
     /// Whether there is at least a sample between the two times.

@@ -79,7 +79,8 @@ final class SoundOutput {
                 consumer.didDrop(.invalid)
                 return true
             }
-            if let gap = assembler?.gap(before: start), gap > 0 {
+            let tolerance = passStart == nil ? SoundAssembler.tolerance : SoundAssembler.toleranceAtStart
+            if let gap = assembler?.gap(before: start, tolerance: tolerance), gap > 0 {
                 while let end = assembler?.end, SoundAssembler.isBefore(end, start) {
                     assembler?.appendSilence(until: start)
                     guard deliver() else { return false }
