@@ -11,6 +11,7 @@ let package = Package(
     name: "Emisora",
     products: [
         .library(name: "Emisora", targets: ["Emisora"]),
+        .library(name: "EmisoraFiles", targets: ["EmisoraFiles"]),
         .executable(name: "emisora", targets: ["emisora-cli"]),
         .executable(name: "signaling-server", targets: ["signaling-server"]),
     ],
@@ -29,6 +30,12 @@ let package = Package(
         .target(name: "CEmisoraLinux", path: "Sources/C/Linux"),
         .target(name: "CEmisoraJPEG", path: "Sources/C/JPEG", linkerSettings: [.linkedLibrary("turbojpeg")]),
         .target(name: "CEmisoraV4L2", path: "Sources/C/V4L2", linkerSettings: [.linkedLibrary("v4l2")]),
+        .target(
+            name: "CEmisoraFFmpeg", path: "Sources/C/FFmpeg",
+            linkerSettings: [
+                .linkedLibrary("avformat"), .linkedLibrary("avcodec"), .linkedLibrary("swresample"),
+                .linkedLibrary("swscale"), .linkedLibrary("avutil"),
+            ]),
 
         // Floor 1
         .target(name: "EmisoraCore", path: "Sources/Core", swiftSettings: lifetimes),
@@ -105,6 +112,12 @@ let package = Package(
             ],
             path: "Sources/Emisora"),
 
+        // Floor 7, beside it: what needs more libraries is a product of its own.
+        .target(
+            name: "EmisoraFiles",
+            dependencies: ["CEmisoraFFmpeg", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Sources/Files"),
+
         // Floor 8
         .target(
             name: "EmisoraSignalingServer",
@@ -113,7 +126,8 @@ let package = Package(
 
         // Floor 9
         .executableTarget(
-            name: "emisora-cli", dependencies: ["Emisora", "EmisoraSignalingServer"], path: "Sources/emisora-cli"),
+            name: "emisora-cli", dependencies: ["Emisora", "EmisoraFiles", "EmisoraSignalingServer"],
+            path: "Sources/emisora-cli"),
         .executableTarget(
             name: "signaling-server", dependencies: ["EmisoraSignalingServer"], path: "signaling/Executable"),
 
@@ -157,6 +171,12 @@ let package = Package(
             name: "EmisoraMediaTests",
             dependencies: ["CEmisoraJPEG", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Tests/Media"),
+        .testTarget(
+            name: "EmisoraFilesTests",
+            dependencies: [
+                "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraFiles", "EmisoraProcessing", "EmisoraVideo",
+            ],
+            path: "Tests/Files"),
         .testTarget(
             name: "EmisoraCodecsTests",
             dependencies: [

@@ -5,7 +5,7 @@ struct PublishCommand {
     private var url = ""
     private var stream = "main"
     private var video = VideoSource.noise
-    private var audio = AudioSource.tone
+    private var audio = AudioSource.automatic
     private var size = (width: 640, height: 480)
     private var frameRate: FrameRate = 30
     private var bitrate = DataRate.kilobitsPerSecond(1_500)
@@ -42,8 +42,8 @@ struct PublishCommand {
             .init(name: "video", values: VideoSource.values, help: "picture source (noise)") {
                 set(\.video, VideoSource($0))
             },
-            .init(name: "audio", values: AudioSource.values, help: "sound source (tone)") {
-                set(\.audio, AudioSource(rawValue: $0))
+            .init(name: "audio", values: AudioSource.values, help: "sound source (a film's own, else tone)") {
+                set(\.audio, AudioSource($0))
             },
             .init(name: "size", values: "WxH", help: "picture size, for noise and pattern (640x480)") {
                 set(\.size, Arguments.size($0))
@@ -75,11 +75,13 @@ struct PublishCommand {
 
     private func publish() async throws {
         let clicks = ClickTrack.every(.seconds(2))
+        let films = FilmSources()
         let publisher = Publisher(
             name: stream,
             videoCapture: try video.makeCapture(
-                width: size.width, height: size.height, frameRate: frameRate, clicks: clicks),
-            audioCapture: audio.makeCapture(clicks: clicks), options: .init(videoBitrate: bitrate))
+                width: size.width, height: size.height, frameRate: frameRate, clicks: clicks, films: films),
+            audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
+            options: .init(videoBitrate: bitrate))
         let session = try await Session.connect(to: url)
         let start = MonotonicClock.now
         do {
