@@ -11,6 +11,7 @@ let package = Package(
     name: "Emisora",
     products: [
         .library(name: "Emisora", targets: ["Emisora"]),
+        .library(name: "EmisoraScreen", targets: ["EmisoraScreen"]),
         .executable(name: "emisora", targets: ["emisora-cli"]),
         .executable(name: "signaling-server", targets: ["signaling-server"]),
     ],
@@ -27,6 +28,11 @@ let package = Package(
             name: "CEmisoraWebsockets", path: "Sources/C/Websockets",
             linkerSettings: [.linkedLibrary("websockets")]),
         .target(name: "CEmisoraLinux", path: "Sources/C/Linux"),
+        .target(
+            name: "CEmisoraXCB", path: "Sources/C/XCB",
+            linkerSettings: ["xcb", "xcb-composite", "xcb-damage", "xcb-randr", "xcb-shm", "xcb-xfixes"].map {
+                .linkedLibrary($0)
+            }),
 
         // Floor 1
         .target(name: "EmisoraCore", path: "Sources/Core", swiftSettings: lifetimes),
@@ -99,6 +105,11 @@ let package = Package(
             ],
             path: "Sources/Emisora"),
 
+        // Beside it: what needs more libraries than the product.
+        .target(
+            name: "EmisoraScreen", dependencies: ["CEmisoraXCB", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Sources/Screen"),
+
         // Floor 8
         .target(
             name: "EmisoraSignalingServer",
@@ -107,7 +118,8 @@ let package = Package(
 
         // Floor 9
         .executableTarget(
-            name: "emisora-cli", dependencies: ["Emisora", "EmisoraSignalingServer"], path: "Sources/emisora-cli"),
+            name: "emisora-cli", dependencies: ["Emisora", "EmisoraScreen", "EmisoraSignalingServer"],
+            path: "Sources/emisora-cli"),
         .executableTarget(
             name: "signaling-server", dependencies: ["EmisoraSignalingServer"], path: "signaling/Executable"),
 
@@ -116,6 +128,9 @@ let package = Package(
             name: "BasicVideoCapturer", dependencies: ["Emisora"], path: "samples/BasicVideoCapturer"),
         .executableTarget(name: "TwoPeerLoopback", dependencies: ["Emisora"], path: "samples/TwoPeerLoopback"),
         .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
+        .executableTarget(name: "PushFrames", dependencies: ["Emisora"], path: "samples/PushFrames"),
+        .executableTarget(
+            name: "ScreenPublisher", dependencies: ["Emisora", "EmisoraScreen"], path: "samples/ScreenPublisher"),
 
         // Tests: one folder per target.
         .target(
@@ -157,6 +172,10 @@ let package = Package(
                 "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraProcessing", "EmisoraVideo",
             ],
             path: "Tests/Codecs"),
+        .testTarget(
+            name: "EmisoraScreenTests",
+            dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen"],
+            path: "Tests/Screen"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
         .testTarget(

@@ -1,0 +1,4 @@
+import CEmisoraXCB
+import Emisora
+import EmisoraProcessing
+import EmisoraScreen
