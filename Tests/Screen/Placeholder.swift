@@ -1,4 +1,0 @@
-import CEmisoraXCB
-import Emisora
-import EmisoraProcessing
-import EmisoraScreen
