@@ -17,6 +17,7 @@ final class ScreenLoop {
     private let cursor: CursorTracker?
     private var schedule: GrabSchedule
     private var lastPicture: VideoFrame?
+    private var lastArea: GrabArea?
     private var refusals = 0
 
     init(_ x: XConnection, _ options: ScreenOptions, _ consumer: VideoCaptureConsumer) throws(ScreenError) {
@@ -89,16 +90,19 @@ final class ScreenLoop {
         schedule.grabbing(at: now)
         let pointerMoved = lookAtPointer(in: area)
         cursor?.refreshShape()
-        guard source.takeDamage() || pointerMoved || lastPicture?.size != area.size else { return }
+        guard source.takeDamage() || pointerMoved || lastArea != area else { return }
         do throws(GrabFailure) {
             let picture = try grabber.grab(area, at: now) { cursor?.draw(into: $0, $1) }
             refusals = 0
             lastPicture = picture
+            lastArea = area
             // After `stop` no frame arrives.
             guard !isOver() else { return }
             offer(picture, at: now)
         } catch {
             schedule.grabFailed()
+            // The damage is taken, the picture is not.
+            lastArea = nil
             try handle(error)
         }
     }
@@ -152,8 +156,4 @@ final class ScreenLoop {
         var descriptor = pollfd(fd: x.descriptor, events: Int16(POLLIN), revents: 0)
         _ = poll(&descriptor, 1, Int32(milliseconds))
     }
-}
-
-extension GrabArea {
-    fileprivate var size: VideoSize { VideoSize(width: width, height: height) }
 }

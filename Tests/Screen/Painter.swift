@@ -133,15 +133,38 @@ final class Painter {
         sync()
     }
 
+    /// Written out (RandR 1.5, RRSetMonitor), since `xcb_randr_set_monitor` of libxcb 1.15 breaks the connection.
     func setMonitor(_ name: String, x: Int, y: Int, width: Int, height: Int) throws {
-        let atom = try atom(name)
-        withUnsafeTemporaryAllocation(of: xcb_randr_monitor_info_t.self, capacity: 1) { info in
-            info[0] = xcb_randr_monitor_info_t(
-                name: atom, primary: 0, automatic: 0, nOutput: 0, x: Int16(x), y: Int16(y), width: UInt16(width),
-                height: UInt16(height), width_in_millimeters: 100, height_in_millimeters: 100)
-            xcb_randr_set_monitor(connection, screen.root, info.baseAddress)
+        let extensionCode = try #require(emisora_xcb_randr(connection)).pointee.major_opcode
+        var request = [UInt32](repeating: 0, count: 8)
+        // The opcode and the length are filled in by xcb.
+        request.withUnsafeMutableBytes { $0[1] = UInt8(XCB_RANDR_SET_MONITOR) }
+        request[1] = screen.root
+        request[2] = try atom(name)
+        request[4] = UInt32(x) | UInt32(y) << 16
+        request[5] = UInt32(width) | UInt32(height) << 16
+        (request[6], request[7]) = (100, 100)
+        request.withUnsafeMutableBytes { bytes in
+            var info = xcb_protocol_request_t(count: 1, ext: nil, opcode: extensionCode, isvoid: 1)
+            // xcb puts its own parts into the two places before the first.
+            var parts = [iovec](repeating: iovec(), count: 3)
+            parts[2] = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+            parts.withUnsafeMutableBufferPointer { parts in
+                _ = xcb_send_request(connection, 0, parts.baseAddress.map { $0 + 2 }, &info)
+            }
         }
         sync()
+    }
+
+    /// Gives a monitor another place, at once for all programs: while the server is grabbed no other sees it missing.
+    func moveMonitor(_ name: String, x: Int, y: Int, width: Int, height: Int) throws {
+        xcb_grab_server(connection)
+        defer {
+            xcb_ungrab_server(connection)
+            sync()
+        }
+        try deleteMonitor(name)
+        try setMonitor(name, x: x, y: y, width: width, height: height)
     }
 
     func deleteMonitor(_ name: String) throws {

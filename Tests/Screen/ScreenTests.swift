@@ -163,7 +163,10 @@ import Testing
         // Damage on the monitor is seen after that, too.
         painter.fill(painter.root, x: 490, y: 290, width: 10, height: 10, color: 0x222222)
         _ = try #require(try nextFrame(from: consumer) { try Picture($0)[299, 199] == 0x222222 })
-        try painter.setMonitor("right", x: 100, y: 0, width: 320, height: 240)
+        // Another place of the same size, and another size.
+        try painter.moveMonitor("right", x: 340, y: 280, width: 300, height: 200)
+        _ = try #require(try nextFrame(from: consumer) { try Picture($0)[159, 19] == 0x222222 })
+        try painter.moveMonitor("right", x: 100, y: 0, width: 320, height: 240)
         _ = try #require(try nextFrame(from: consumer) { $0.size == VideoSize(width: 320, height: 240) })
         #expect(capture.format.size == VideoSize(width: 320, height: 240))
         try painter.deleteMonitor("right")

@@ -6,6 +6,7 @@
 #include <xcb/randr.h>
 #include <xcb/shm.h>
 #include <xcb/xcb.h>
+#include <xcb/xcbext.h>
 #include <xcb/xfixes.h>
 
 // The extensions are known by global variables, which Swift takes for shared mutable state: one function each. The
