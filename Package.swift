@@ -12,6 +12,7 @@ let package = Package(
     products: [
         .library(name: "Emisora", targets: ["Emisora"]),
         .library(name: "EmisoraFiles", targets: ["EmisoraFiles"]),
+        .library(name: "EmisoraScreen", targets: ["EmisoraScreen"]),
         .executable(name: "emisora", targets: ["emisora-cli"]),
         .executable(name: "signaling-server", targets: ["signaling-server"]),
     ],
@@ -36,6 +37,11 @@ let package = Package(
                 .linkedLibrary("avformat"), .linkedLibrary("avcodec"), .linkedLibrary("swresample"),
                 .linkedLibrary("swscale"), .linkedLibrary("avutil"),
             ]),
+        .target(
+            name: "CEmisoraXCB", path: "Sources/C/XCB",
+            linkerSettings: ["xcb", "xcb-composite", "xcb-damage", "xcb-randr", "xcb-shm", "xcb-xfixes"].map {
+                .linkedLibrary($0)
+            }),
 
         // Floor 1
         .target(name: "EmisoraCore", path: "Sources/Core", swiftSettings: lifetimes),
@@ -117,6 +123,9 @@ let package = Package(
             name: "EmisoraFiles",
             dependencies: ["CEmisoraFFmpeg", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Files"),
+        .target(
+            name: "EmisoraScreen", dependencies: ["CEmisoraXCB", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Sources/Screen"),
 
         // Floor 8
         .target(
@@ -126,7 +135,7 @@ let package = Package(
 
         // Floor 9
         .executableTarget(
-            name: "emisora-cli", dependencies: ["Emisora", "EmisoraFiles", "EmisoraSignalingServer"],
+            name: "emisora-cli", dependencies: ["Emisora", "EmisoraFiles", "EmisoraScreen", "EmisoraSignalingServer"],
             path: "Sources/emisora-cli"),
         .executableTarget(
             name: "signaling-server", dependencies: ["EmisoraSignalingServer"], path: "signaling/Executable"),
@@ -136,6 +145,9 @@ let package = Package(
             name: "BasicVideoCapturer", dependencies: ["Emisora"], path: "samples/BasicVideoCapturer"),
         .executableTarget(name: "TwoPeerLoopback", dependencies: ["Emisora"], path: "samples/TwoPeerLoopback"),
         .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
+        .executableTarget(name: "PushFrames", dependencies: ["Emisora"], path: "samples/PushFrames"),
+        .executableTarget(
+            name: "ScreenPublisher", dependencies: ["Emisora", "EmisoraScreen"], path: "samples/ScreenPublisher"),
 
         // Tests: one folder per target.
         .target(
@@ -185,6 +197,10 @@ let package = Package(
             path: "Tests/Codecs"),
         .testTarget(
             name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
+        .testTarget(
+            name: "EmisoraScreenTests",
+            dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen"],
+            path: "Tests/Screen"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
         .executableTarget(

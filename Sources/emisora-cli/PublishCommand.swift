@@ -6,8 +6,7 @@ struct PublishCommand {
     private var stream = "main"
     private var video = VideoSource.noise
     private var audio = AudioSource.automatic
-    private var size = (width: 640, height: 480)
-    private var frameRate: FrameRate = 30
+    private var wish = CameraWish()
     private var bitrate = DataRate.kilobitsPerSecond(1_500)
     private var duration: Double?
 
@@ -45,11 +44,15 @@ struct PublishCommand {
             .init(name: "audio", values: AudioSource.values, help: "sound source (a film's own, else tone)") {
                 set(\.audio, AudioSource($0))
             },
-            .init(name: "size", values: "WxH", help: "picture size, for noise and pattern (640x480)") {
-                set(\.size, Arguments.size($0))
+            .init(name: "size", values: "WxH", help: "size for noise and pattern (640x480), wished of a camera") {
+                guard let size = Arguments.size($0) else { return false }
+                return set(\.wish.width, size.width) && set(\.wish.height, size.height)
             },
-            .init(name: "fps", values: "N", help: "pictures a second, 1 to 240, for noise and pattern (30)") {
-                set(\.frameRate, Int($0).flatMap { (1...240).contains($0) ? FrameRate($0) : nil })
+            .init(
+                name: "fps", values: "1-240|N/D",
+                help: "pictures a second for noise, pattern, screen (30), wished of a camera"
+            ) {
+                set(\.wish.frameRate, Arguments.frameRate($0).flatMap { (1...240).contains($0) ? $0 : nil })
             },
             .init(name: "bitrate", values: "BITS|Nk|NM", help: "video bits a second, 10k to 100M (1500k)") {
                 set(\.bitrate, Arguments.bitrate($0).map(DataRate.bitsPerSecond))
@@ -79,7 +82,7 @@ struct PublishCommand {
         let publisher = Publisher(
             name: stream,
             videoCapture: try video.makeCapture(
-                width: size.width, height: size.height, frameRate: frameRate, clicks: clicks, films: films),
+                wish, clicks: clicks, films: films),
             audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
             options: .init(videoBitrate: bitrate))
         let session = try await Session.connect(to: url)

@@ -8,34 +8,49 @@ enum VideoSource {
     case pattern
     case file(String)
     case image(String)
+    /// `camera` and `screen` with what stands behind the colon.
+    case camera(String?)
+    case screen(String)
 
-    static let values = "noise|pattern|file:PATH|image:PATH|none"
+    static let values = "noise|pattern|camera[:DEVICE]|screen[:DISPLAY|MONITOR|WINDOW]|file:PATH|image:PATH|none"
 
     init?(_ text: String) {
         switch text {
         case "none": self = .none
         case "noise": self = .noise
         case "pattern": self = .pattern
+        case "camera": self = .camera(nil)
+        case "screen": self = .screen("")
         default:
             if let path = path(in: text, after: "file:") {
                 self = .file(path)
             } else if let path = path(in: text, after: "image:") {
                 self = .image(path)
+            } else if let device = path(in: text, after: "camera:") {
+                self = .camera(device)
+            } else if let name = path(in: text, after: "screen:") {
+                self = .screen(name)
             } else {
                 return nil
             }
         }
     }
 
+    /// - Parameter wish: What the command line asks for; a camera chooses what is left open, the rest is 640×480 at 30.
     func makeCapture(
-        width: Int, height: Int, frameRate: FrameRate, clicks: ClickTrack, films: FilmSources
+        _ wish: CameraWish, clicks: ClickTrack, films: FilmSources
     ) throws(CaptureError) -> (any VideoCapture)? {
-        switch self {
+        let width = wish.width ?? 640
+        let height = wish.height ?? 480
+        let frameRate = wish.frameRate ?? 30
+        return switch self {
         case .none: nil
         case .noise: NoiseCapture(width: width, height: height, frameRate: frameRate)
         case .pattern: PatternCapture(width: width, height: height, frameRate: frameRate, clicks: clicks)
         case .file(let path): try films.video(path)
         case .image(let path): try ImageCapture(path: path)
+        case .camera(let device): CameraSources.make(device, wish)
+        case .screen(let name): try ScreenSources.make(name, frameRate)
         }
     }
 }

@@ -54,7 +54,14 @@ public final class VideoCaptureConsumer: FateKeeper, Sendable {
     ///   later than that of the frame before is dropped as ``DropReason/invalid``.
     @discardableResult
     public func consume(_ frame: VideoFrame) -> ConsumeResult {
-        // The frame that is replaced is released after the lock: its release may run the lender's code.
+        let (result, replaced) = exchange(frame)
+        withExtendedLifetime(replaced) {}
+        return result
+    }
+
+    /// As ``consume(_:)``, but hands back the frame that was replaced: letting go of it may run the lender's code,
+    /// which must happen outside all locks.
+    func exchange(_ frame: VideoFrame) -> (result: ConsumeResult, replaced: VideoFrame?) {
         let (result, replaced) = monitor.withLock { state -> (ConsumeResult, VideoFrame?) in
             if let reason = state.refusal(of: frame.timestamp) {
                 state.ledger.drop(reason)
@@ -67,8 +74,7 @@ public final class VideoCaptureConsumer: FateKeeper, Sendable {
             return (.accepted, replaced)
         }
         if result == .accepted { monitor.notifyAll() }
-        withExtendedLifetime(replaced) {}
-        return result
+        return (result, replaced)
     }
 
     /// Counts frames that the capturer had but did not hand over.
