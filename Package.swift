@@ -12,6 +12,7 @@ let package = Package(
     products: [
         .library(name: "Emisora", targets: ["Emisora"]),
         .library(name: "EmisoraFiles", targets: ["EmisoraFiles"]),
+        .library(name: "EmisoraMicrophone", targets: ["EmisoraMicrophone"]),
         .library(name: "EmisoraScreen", targets: ["EmisoraScreen"]),
         .executable(name: "emisora", targets: ["emisora-cli"]),
         .executable(name: "signaling-server", targets: ["signaling-server"]),
@@ -37,6 +38,7 @@ let package = Package(
                 .linkedLibrary("avformat"), .linkedLibrary("avcodec"), .linkedLibrary("swresample"),
                 .linkedLibrary("swscale"), .linkedLibrary("avutil"),
             ]),
+        .target(name: "CEmisoraALSA", path: "Sources/C/ALSA", linkerSettings: [.linkedLibrary("asound")]),
         .target(
             name: "CEmisoraXCB", path: "Sources/C/XCB",
             linkerSettings: ["xcb", "xcb-composite", "xcb-damage", "xcb-randr", "xcb-shm", "xcb-xfixes"].map {
@@ -124,6 +126,10 @@ let package = Package(
             dependencies: ["CEmisoraFFmpeg", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Files"),
         .target(
+            name: "EmisoraMicrophone",
+            dependencies: ["CEmisoraALSA", "EmisoraAudio", "EmisoraCapture", "EmisoraCore"],
+            path: "Sources/Microphone"),
+        .target(
             name: "EmisoraScreen", dependencies: ["CEmisoraXCB", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Screen"),
 
@@ -135,7 +141,8 @@ let package = Package(
 
         // Floor 9
         .executableTarget(
-            name: "emisora-cli", dependencies: ["Emisora", "EmisoraFiles", "EmisoraScreen", "EmisoraSignalingServer"],
+            name: "emisora-cli",
+            dependencies: ["Emisora", "EmisoraFiles", "EmisoraMicrophone", "EmisoraScreen", "EmisoraSignalingServer"],
             path: "Sources/emisora-cli"),
         .executableTarget(
             name: "signaling-server", dependencies: ["EmisoraSignalingServer"], path: "signaling/Executable"),
@@ -197,6 +204,10 @@ let package = Package(
             path: "Tests/Codecs"),
         .testTarget(
             name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
+        .testTarget(
+            name: "EmisoraMicrophoneTests",
+            dependencies: ["EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraMicrophone"],
+            path: "Tests/Microphone"),
         .testTarget(
             name: "EmisoraScreenTests",
             dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen"],
