@@ -110,6 +110,8 @@ struct MicrophoneLoop {
         case .overrun where !isFresh:
             statistics.overruns += 1
             cause = .overrun
+            // The card did its part: it is not what stood still.
+            _ = recovery.frameCame(system.now, isPicture: false)
             restart()
         case .overrun:
             // It runs over at once, again and again: only opening it anew may help.

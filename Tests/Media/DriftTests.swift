@@ -11,7 +11,7 @@ import Testing
         var worstTime = 0.0
         for step in 0..<12_000 {
             let index = card.position
-            let isSteady = estimator.observe(sample: index, at: card.next().time)
+            let isSteady = estimator.observe(sample: index, at: card.nextReading())
             #expect(isSteady)
             guard step > 6000, let estimate = estimator.time(ofSample: Double(index)) else { continue }
             worstTime = max(worstTime, abs((estimate - card.start).inSeconds - card.time(ofSample: index)))
@@ -25,7 +25,7 @@ import Testing
         var estimator = DriftEstimator(sampleRate: 48_000)
         for step in 0..<6000 {
             let index = card.position
-            var (_, time) = card.next()
+            var time = card.nextReading()
             if step % 500 == 499 { time = time + .milliseconds(15) }
             let isSteady = estimator.observe(sample: index, at: time)
             #expect(isSteady)
@@ -40,7 +40,7 @@ import Testing
         for step in 0..<505 {
             if step == 500 { card.lose(.milliseconds(50)) }
             let index = card.position
-            answers.append(estimator.observe(sample: index, at: card.next().time))
+            answers.append(estimator.observe(sample: index, at: card.nextReading()))
         }
         #expect(answers.firstIndex(of: false) == 504)
     }
@@ -81,13 +81,13 @@ import Testing
         Float(2 * SimulatedCard.amplitude * sin(Double.pi * SimulatedCard.frequency / 48_000))
     }
 
-    @Test(arguments: [-200.0, 0, 200], [Duration.microseconds(50), .milliseconds(2)])
+    @Test(arguments: [-200.0, 200], [Duration.microseconds(50), .milliseconds(2)])
     func driftIsCorrectedWithoutAClick(_ drift: Double, _ jitter: Duration) throws {
         var card = SimulatedCard(drift: drift, jitter: jitter, seed: 3)
         var corrector = DriftCorrector(channels: 1, inputRate: 48_000)
-        let frames = run(&card, &corrector, seconds: 120)
-        // Two minutes at 200 millionths are 24 ms.
-        #expect((5995...6000).contains(frames.count))
+        let frames = run(&card, &corrector, seconds: 60)
+        // A minute at 200 millionths is 12 ms.
+        #expect((2996...3001).contains(frames.count))
         for (earlier, later) in zip(frames, frames.dropFirst()) {
             #expect(later.timestamp == earlier.timestamp + .milliseconds(20))
             #expect(later.lost == .zero)
@@ -96,11 +96,11 @@ import Testing
         let sound = frames.dropFirst().flatMap(\.samples)
         #expect(largestStep(sound) < toneStep * 1.001)
         for frame in frames.dropFirst() { #expect(abs(offset(frame, from: card.start)) < 0.004) }
-        for frame in frames.suffix(3000) { #expect(abs(offset(frame, from: card.start)) < 0.0005) }
+        for frame in frames.suffix(1000) { #expect(abs(offset(frame, from: card.start)) < 0.0005) }
 
-        for start in [0.5, 2, 5, 10, 30, 60, 110] {
-            let window = sound[Int(start * 48_000)..<Int(start * 48_000) + 9600]
-            let tone = FittedTone(Array(window), near: 1000, range: 1)
+        for start in [0.5, 2, 5, 10, 30, 50] {
+            let window = sound[Int(start * 48_000)..<Int(start * 48_000) + 4800]
+            let tone = FittedTone(Array(window), near: 1000, range: 2)
             #expect(tone.signalToNoise > 60, "\(start) s after the start")
             #expect(abs(tone.amplitude - SimulatedCard.amplitude) < 0.001)
         }
@@ -113,8 +113,8 @@ import Testing
     @Test(arguments: [44_100, 16_000, 96_000]) func otherRatesAreConvertedOnTheWay(_ rate: Int) {
         var card = SimulatedCard(sampleRate: rate, drift: 150, jitter: .microseconds(200))
         var corrector = DriftCorrector(channels: 1, inputRate: rate)
-        let frames = run(&card, &corrector, seconds: 30)
-        #expect((1495...1500).contains(frames.count))
+        let frames = run(&card, &corrector, seconds: 20)
+        #expect((995...1000).contains(frames.count))
         let sound = frames.dropFirst().flatMap(\.samples)
         #expect(largestStep(sound) < toneStep * 1.001)
         let tone = FittedTone(Array(sound.suffix(9600)), near: 1000, range: 1)
@@ -125,7 +125,7 @@ import Testing
     @Test func readingsThatAreAlwaysLateShiftTheSoundByTheirMean() {
         var card = SimulatedCard(drift: -80, jitter: .milliseconds(6), lateOnly: true)
         var corrector = DriftCorrector(channels: 1, inputRate: 48_000)
-        let frames = run(&card, &corrector, seconds: 120)
+        let frames = run(&card, &corrector, seconds: 60)
         for frame in frames.suffix(1000) {
             // Labelled later than it was: the tone stands earlier in the frame, by about 3 ms, modulo its period.
             let shift = offset(frame, from: card.start)

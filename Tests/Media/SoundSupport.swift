@@ -16,7 +16,7 @@ struct FittedTone {
         }
         // The residue has one minimum within a fraction of the window's resolution: golden section.
         var (low, high) = (frequency - range, frequency + range)
-        for _ in 0..<40 {
+        for _ in 0..<24 {
             let (left, right) = (low + 0.382 * (high - low), low + 0.618 * (high - low))
             if residue(left).noise < residue(right).noise { high = right } else { low = left }
         }
@@ -87,13 +87,17 @@ struct SimulatedCard {
 
     /// 10 ms of sound and a reading of when it began.
     mutating func next() -> (samples: [Float], time: Instant) {
-        let count = sampleRate / 100
-        let samples = (0..<count).map { Self.tone(at: time(ofSample: position + $0)) }
+        let samples = (0..<sampleRate / 100).map { Self.tone(at: time(ofSample: position + $0)) }
+        return (samples, nextReading())
+    }
+
+    /// As ``next()``, without the sound.
+    mutating func nextReading() -> Instant {
         let span = jitter.inSeconds * 1e9
         let error = Double.random(in: (lateOnly ? 0 : -1)...1, using: &random) * span
         let reading = start + .nanoseconds(Int64(time(ofSample: position) * 1e9 + error))
-        position += count
-        return (samples, reading)
+        position += sampleRate / 100
+        return reading
     }
 
     /// Samples that nobody fetches.

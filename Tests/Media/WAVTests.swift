@@ -83,7 +83,7 @@ private func play(_ path: String, queueLimit: Int = 64) async throws -> (frames:
         defer { unlink(path) }
         let (frames, capture) = try await play(path)
         #expect(capture.failure == nil)
-        #expect(capture.duration.inSeconds == 1000.0 / 48_000)
+        #expect(abs(capture.duration.inSeconds - 1000.0 / 48_000) < 1e-8)
         #expect(capture.format == AudioFormat(channels: 2, sampleFormat: .float32))
         #expect(frames.count == 2)
         for frame in frames { #expect(frame.samplesPerChannel == 960) }
@@ -93,10 +93,11 @@ private func play(_ path: String, queueLimit: Int = 64) async throws -> (frames:
     }
 
     /// 0.5 and −0.25 in each encoding.
-    @Test(arguments: [
-        (8, 1, [0xC0, 0x60]), (16, 1, [0, 0x40, 0, 0xE0]), (24, 1, [0, 0, 0x40, 0, 0, 0xE0]),
-        (32, 1, [0, 0, 0, 0x40, 0, 0, 0, 0xE0]), (32, 3, [0, 0, 0, 0x3F, 0, 0, 0x80, 0xBE]),
-    ] as [(Int, Int, [UInt8])])
+    @Test(
+        arguments: [
+            (8, 1, [0xC0, 0x60]), (16, 1, [0, 0x40, 0, 0xE0]), (24, 1, [0, 0, 0x40, 0, 0, 0xE0]),
+            (32, 1, [0, 0, 0, 0x40, 0, 0, 0, 0xE0]), (32, 3, [0, 0, 0, 0x3F, 0, 0, 0x80, 0xBE]),
+        ] as [(Int, Int, [UInt8])])
     func everyEncodingHasItsFullScale(_ bits: Int, _ tag: Int, _ data: [UInt8]) async throws {
         for speakers in [nil, UInt32(4)] {
             let path = try WAVBuilder(tag: tag, bits: bits, speakers: speakers, data: data).write()
@@ -124,7 +125,9 @@ private func play(_ path: String, queueLimit: Int = 64) async throws -> (frames:
 
     @Test func fiveChannelsBecomeTwoWithoutClipping() async throws {
         // Front left alone, then all at full scale.
-        let frame = { (values: [Int]) in values.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] } }
+        let frame = { (values: [Int]) in
+            values.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+        }
         let data = frame([16_384, 0, 0, 0, 0, 0]) + frame([Int](repeating: 32_767, count: 6))
         let path = try WAVBuilder(channels: 6, speakers: 0x3F, data: data).write()
         defer { unlink(path) }
@@ -232,15 +235,16 @@ private func play(_ path: String, queueLimit: Int = 64) async throws -> (frames:
         let path = temporaryPath()
         defer { unlink(path) }
         var opened = 0
-        for _ in 0..<2000 {
+        for _ in 0..<500 {
             var bytes = sound
             for _ in 0..<Int.random(in: 1...4, using: &random) {
-                bytes[Int.random(in: 0..<bytes.count, using: &random)] = [0, 0xFF, UInt8.random(in: 0...255, using: &random)]
+                bytes[Int.random(in: 0..<bytes.count, using: &random)] =
+                    [0, 0xFF, UInt8.random(in: 0...255, using: &random)]
                     .randomElement(using: &random) ?? 0
             }
             try writeFile(Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &random))), to: path)
             if (try? WAVCapture(path: path)) != nil { opened += 1 }
         }
-        #expect(opened < 2000)
+        #expect(opened < 500 && opened > 10)
     }
 }

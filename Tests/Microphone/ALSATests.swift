@@ -13,12 +13,14 @@ private enum Configuration {
     /// Made once, since ALSA looks at the environment when it is first asked.
     static let isReady: Bool = {
         mkdir(folder, 0o700)
-        atexit { _ = Configuration.names.map { unlink("\(Configuration.folder)/\($0)") } + [rmdir(Configuration.folder)] }
+        atexit {
+            _ = Configuration.names.map { unlink("\(Configuration.folder)/\($0)") } + [rmdir(Configuration.folder)]
+        }
         write(tone(rate: 48_000), to: "48000.raw")
         write(tone(rate: 44_100), to: "44100.raw")
         let text = """
             </usr/share/alsa/alsa.conf>
-            pcm.film { \(file("48000.raw")) slave.pcm { type null } hint { show on description "A film\\nof sound" } }
+            pcm.film { \(file("48000.raw")) slave.pcm { type null } hint { show on description "A film\nof sound" } }
             pcm.disc {
                 type plug
                 slave { pcm { \(file("44100.raw")) slave.pcm { type null } } rate 44100 }

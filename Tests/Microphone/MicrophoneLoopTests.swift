@@ -10,9 +10,9 @@ import Testing
         let rig = Rig()
         rig.system.setUp = { $0.drift = drift }
         try rig.start()
-        rig.run(.seconds(60))
+        rig.run(.seconds(30))
         let frames = rig.frames()
-        #expect((2995...3000).contains(frames.count))
+        #expect((1495...1501).contains(frames.count))
         #expect(isSeamless(frames))
         #expect(abs(rig.statistics.driftPartsPerMillion - drift) < 5)
         #expect(rig.statistics.overruns == 0 && rig.statistics.lost == .zero)
@@ -64,7 +64,8 @@ import Testing
         isBroken = false
         rig.run(.seconds(2))
         #expect(rig.statistics.overruns >= 1)
-        if case .interruptionEnded = rig.events.last {} else { Issue.record("\(rig.events)") }
+        #expect(rig.events.suffix(2).contains { if case .interruptionEnded = $0 { true } else { false } })
+        #expect(rig.frames().suffix(90).count == 90)
     }
 
     @Test func anUnpluggedCardIsTakenUpWhenItIsBack() throws {
@@ -111,9 +112,10 @@ import Testing
         rig.system.refusal = { $0 < start + .seconds(5) ? .busy(device: "card") : nil }
         rig.run(.seconds(10))
         #expect((10...12).contains(rig.system.attempts.count - 1))
-        #expect(rig.events.contains {
-            if case .interruptionBegan(.failed(.driver("card", "read sound", 5))) = $0 { true } else { false }
-        })
+        #expect(
+            rig.events.contains {
+                if case .interruptionBegan(.failed(.driver("card", "read sound", 5))) = $0 { true } else { false }
+            })
     }
 
     @Test func aMachineThatSleptGoesOn() throws {
