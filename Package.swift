@@ -204,10 +204,15 @@ let package = Package(
             path: "Tests/Codecs"),
         .testTarget(
             name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
+        .target(
+            name: "CEmisoraClockedCard", path: "Tests/Microphone/ClockedCard",
+            linkerSettings: [.linkedLibrary("asound"), .linkedLibrary("m")]),
         .testTarget(
             name: "EmisoraMicrophoneTests",
-            dependencies: ["EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraMicrophone"],
-            path: "Tests/Microphone"),
+            dependencies: [
+                "CEmisoraClockedCard", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraMicrophone",
+            ],
+            path: "Tests/Microphone", exclude: ["ClockedCard"]),
         .testTarget(
             name: "EmisoraScreenTests",
             dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen"],

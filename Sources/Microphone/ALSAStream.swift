@@ -13,11 +13,16 @@ final class ALSAStream: PCMStream {
     private static let largestAge = Duration.seconds(2)
 
     /// - Parameter channels: How many are wished for; what the device has instead is in the configuration.
-    init(_ device: String, channels: Int) throws(MicrophoneError) {
+    convenience init(_ device: String, channels: Int) throws(MicrophoneError) {
         emisora_alsa_silence_thread()
         var handle: OpaquePointer?
         let code = snd_pcm_open(&handle, device, SND_PCM_STREAM_CAPTURE, Int32(SND_PCM_NONBLOCK))
         guard code >= 0, let handle else { throw Self.refusal(code, device) }
+        try self.init(handle, device, channels: channels)
+    }
+
+    /// Takes over an open device (`snd_pcm_t`), and closes it if it cannot be used.
+    init(_ handle: OpaquePointer, _ device: String, channels: Int) throws(MicrophoneError) {
         var status: OpaquePointer?
         guard snd_pcm_status_malloc(&status) >= 0, let status else {
             snd_pcm_close(handle)
