@@ -81,13 +81,13 @@ import Testing
         Float(2 * SimulatedCard.amplitude * sin(Double.pi * SimulatedCard.frequency / 48_000))
     }
 
-    @Test(arguments: [-200.0, 200], [Duration.microseconds(50), .milliseconds(2)])
+    @Test(arguments: zip([-200.0, 200], [Duration.microseconds(50), .milliseconds(2)]))
     func driftIsCorrectedWithoutAClick(_ drift: Double, _ jitter: Duration) throws {
         var card = SimulatedCard(drift: drift, jitter: jitter, seed: 3)
         var corrector = DriftCorrector(channels: 1, inputRate: 48_000)
-        let frames = run(&card, &corrector, seconds: 60)
-        // A minute at 200 millionths is 12 ms.
-        #expect((2996...3001).contains(frames.count))
+        let frames = run(&card, &corrector, seconds: 45)
+        // So long, 200 millionths are 9 ms.
+        #expect((2247...2251).contains(frames.count))
         for (earlier, later) in zip(frames, frames.dropFirst()) {
             #expect(later.timestamp == earlier.timestamp + .milliseconds(20))
             #expect(later.lost == .zero)
@@ -98,7 +98,7 @@ import Testing
         for frame in frames.dropFirst() { #expect(abs(offset(frame, from: card.start)) < 0.004) }
         for frame in frames.suffix(1000) { #expect(abs(offset(frame, from: card.start)) < 0.0005) }
 
-        for start in [0.5, 2, 5, 10, 30, 50] {
+        for start in [0.5, 2, 5, 10, 30, 40] {
             let window = sound[Int(start * 48_000)..<Int(start * 48_000) + 4800]
             let tone = FittedTone(Array(window), near: 1000, range: 2)
             #expect(tone.signalToNoise > 60, "\(start) s after the start")
@@ -113,8 +113,8 @@ import Testing
     @Test(arguments: [44_100, 16_000, 96_000]) func otherRatesAreConvertedOnTheWay(_ rate: Int) {
         var card = SimulatedCard(sampleRate: rate, drift: 150, jitter: .microseconds(200))
         var corrector = DriftCorrector(channels: 1, inputRate: rate)
-        let frames = run(&card, &corrector, seconds: 20)
-        #expect((995...1000).contains(frames.count))
+        let frames = run(&card, &corrector, seconds: 10)
+        #expect((495...500).contains(frames.count))
         let sound = frames.dropFirst().flatMap(\.samples)
         #expect(largestStep(sound) < toneStep * 1.001)
         let tone = FittedTone(Array(sound.suffix(9600)), near: 1000, range: 1)
@@ -138,10 +138,10 @@ import Testing
     func timestampsJumpByWhatAnOverrunLost(_ lost: Duration) throws {
         var card = SimulatedCard(drift: 200, jitter: .microseconds(300))
         var corrector = DriftCorrector(channels: 1, inputRate: 48_000)
-        let before = run(&card, &corrector, seconds: 20)
+        let before = run(&card, &corrector, seconds: 10)
         card.lose(lost)
         corrector.interrupt()
-        let after = run(&card, &corrector, seconds: 20)
+        let after = run(&card, &corrector, seconds: 10)
         let last = try #require(before.last)
         let first = try #require(after.first)
         #expect(first.timestamp - last.timestamp == first.lost + .milliseconds(20))
@@ -151,7 +151,7 @@ import Testing
         #expect(after.dropFirst().allSatisfy { $0.lost == .zero })
         // The clock's speed is still known: at once right, and to the end.
         for frame in after.dropFirst() { #expect(abs(offset(frame, from: card.start)) < 0.0005) }
-        #expect(abs(corrector.partsPerMillion - 200) < 10)
+        #expect(abs(corrector.partsPerMillion - 200) < 20)
     }
 
     @Test func samplesThatGoLostWithoutAWordAreNoticed() throws {

@@ -26,6 +26,8 @@ package struct DriftCorrector: Sendable {
     /// In seconds: within this time, sound that is early or late comes to its place.
     private static let catchUpTime = 10.0
     private static let largestCatchUp = 100e-6
+    /// Less than this is caught up the slower the less it is: it is mostly the readings' jitter, which must not be heard.
+    private static let smallError = 0.001
     private static let largestChange = 20e-6 * frameDuration.inSeconds
     /// Sound that is farther from its place begins anew there.
     private static let largestError = 0.025
@@ -97,7 +99,8 @@ package struct DriftCorrector: Sendable {
             return nil
         }
         // Sound that was taken later than its frame says is used up slower, until it is not.
-        let catchUp = min(Self.largestCatchUp, max(-Self.largestCatchUp, error / Self.catchUpTime))
+        let urgency = min(1, abs(error) / Self.smallError) / Self.catchUpTime
+        let catchUp = min(Self.largestCatchUp, max(-Self.largestCatchUp, error * urgency))
         let wanted = -estimator.deviation - catchUp
         let change = min(Self.largestChange, max(-Self.largestChange, wanted - correction))
         resampler.step = Double(inputRate) / Double(Self.sampleRate) * (1 + correction + change)
