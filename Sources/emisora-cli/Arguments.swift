@@ -1,9 +1,11 @@
+import Emisora
+
 /// The command line, read by a declarative table of options.
 struct Arguments {
     /// One option: its name, what its value may be, and where it goes.
     struct Option {
         let name: String
-        /// For people: `N`, `WxH`, `noise|pattern|file:PATH|none`.
+        /// For people: `N`, `WxH`, `noise|pattern|file:PATH|none`; empty for an option without a value.
         let values: String
         let help: String
         /// Takes the value; `false` when it is not allowed.
@@ -32,7 +34,10 @@ struct Arguments {
                 throw Usage(description: "\(parts[0]): unknown option; allowed: \(known)")
             }
             let value: String
-            if parts.count > 1 {
+            if option.values.isEmpty {
+                guard parts.count == 1 else { throw Usage(description: "--\(option.name): takes no value") }
+                value = ""
+            } else if parts.count > 1 {
                 value = String(parts[1])
             } else if index < arguments.count {
                 value = arguments[index]
@@ -50,7 +55,7 @@ struct Arguments {
     static func help(_ options: [Option]) -> String {
         let width = options.map { $0.name.count + $0.values.count + 3 }.max() ?? 0
         return options.map { option in
-            let left = "--\(option.name) \(option.values)"
+            let left = option.values.isEmpty ? "--\(option.name)" : "--\(option.name) \(option.values)"
             return "  " + left + String(repeating: " ", count: max(1, width + 2 - left.count)) + option.help
         }.joined(separator: "\n")
     }
@@ -64,6 +69,29 @@ struct Arguments {
             (16...16_383).contains(height)
         else { return nil }
         return (width, height)
+    }
+
+    /// Exactly: `30`, `30000/1001`, and `29.97` as 2997/100.
+    static func frameRate(_ text: String) -> FrameRate? {
+        let sides = text.split(separator: "/", omittingEmptySubsequences: false).map { whole($0) }
+        if sides.count == 2, let numerator = sides[0], let denominator = sides[1] {
+            return FrameRate(numerator, denominator)
+        }
+        let halves = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard (1...2).contains(halves.count), let units = whole(halves[0]) else { return nil }
+        guard halves.count == 2 else { return FrameRate(units) }
+        // As many digits as a fraction of 31-bit numbers has room for.
+        guard halves[1].count <= 6, let decimals = whole(halves[1]), units <= Int(Int32.max) else { return nil }
+        let scale = halves[1].reduce(1) { scale, _ in scale * 10 }
+        let (a, b) = (units * scale + decimals, scale)
+        var (x, y) = (a, b)
+        while y != 0 { (x, y) = (y, x % y) }
+        return x > 0 ? FrameRate(a / x, b / x) : nil
+    }
+
+    /// Digits and nothing else.
+    private static func whole(_ text: Substring) -> Int? {
+        text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int(text) : nil
     }
 
     /// `1500k`, `2M` or plain bits a second.

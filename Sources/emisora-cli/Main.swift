@@ -4,7 +4,7 @@ import Glibc
 
 @main
 enum Main {
-    private static let commands = "publish|watch|serve"
+    private static let commands = "publish|watch|serve|devices"
 
     static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
@@ -29,6 +29,7 @@ enum Main {
             switch arguments[0] {
             case "publish": return await (try PublishCommand(rest)).run()
             case "watch": return await (try WatchCommand(rest)).run()
+            case "devices": return (try DevicesCommand(rest)).run()
             default:
                 throw Arguments.Usage(description: "\(arguments[0]): unknown command; allowed: \(commands)")
             }
@@ -42,9 +43,12 @@ enum Main {
         switch command {
         case "publish": PublishCommand.help
         case "watch": WatchCommand.help
+        case "devices": DevicesCommand.help
         default:
-            [PublishCommand.help, WatchCommand.help, SignalingServerCommand.usage(program: "emisora serve")].joined(
-                separator: "\n\n")
+            [
+                PublishCommand.help, WatchCommand.help, DevicesCommand.help,
+                SignalingServerCommand.usage(program: "emisora serve"),
+            ].joined(separator: "\n\n")
         }
     }
 }

@@ -96,6 +96,9 @@ public final class VideoCaptureConsumer: FateKeeper, Sendable {
     /// What became of all frames so far.
     public var ledger: CaptureLedger { monitor.withLock { $0.ledger } }
 
+    /// How often picture memory was taken from the system for ``makeFrame(_:)``.
+    package var poolAllocations: Int { pool.allocations }
+
     // MARK: For the pipeline
 
     /// Lets frames in. Call before the capturer starts.

@@ -36,12 +36,15 @@ extension CameraModeChoice {
         private let frames: Int128
         private let seconds: Int128
         /// |rate − goal| as a fraction.
+        /// What is missing to the goal, as a share of it, in billionths.
+        let shortfall: Int
         /// |rate − goal| in units that all fits to one goal share but for their own `seconds`.
         private let distance: Int128
 
-        init(_ interval: FrameInterval?, goal: FrameRate) {
+        /// `fastest` is the other end of the range that `interval` is from: what is reached is reached by that.
+        init(_ interval: FrameInterval?, fastest: FrameInterval? = nil, goal: FrameRate) {
             guard let interval, interval.isValid else {
-                (place, reach, frames, seconds, distance) = (.unknown, .unknown, 0, 1, 0)
+                (place, reach, shortfall, frames, seconds, distance) = (.unknown, .unknown, 0, 0, 1, 0)
                 return
             }
             frames = Int128(interval.denominator)
@@ -50,12 +53,14 @@ extension CameraModeChoice {
             let rate = frames * Int128(goal.denominator)
             let wished = Int128(goal.numerator) * seconds
             distance = rate > wished ? rate - wished : wished - rate
+            shortfall = rate < wished ? Int(distance * 1_000_000_000 / wished) : 0
             if distance * 10_000 <= wished {
                 place = .exact
             } else {
                 place = rate * 1_000 <= wished * 1_001 ? .notAbove : .above
             }
-            reach = rate * 1_001 >= wished * 1_000 ? .reached : .missed
+            let reachedBy = fastest.map { RateFit($0, goal: goal).reach } ?? .unknown
+            reach = reachedBy == .reached || rate * 1_001 >= wished * 1_000 ? .reached : .missed
         }
 
         func isFaster(than other: RateFit) -> Bool { frames * other.seconds > other.frames * seconds }
@@ -78,18 +83,18 @@ extension CameraModeChoice {
     }
 
     /// The intervals that take part: each that is listed, one of each range, `nil` where there is none.
-    static func usableIntervals(_ listed: [CameraModes.Intervals], goal: FrameRate) -> [FrameInterval?] {
-        let usable = listed.compactMap { intervals -> FrameInterval? in
+    static func rates(of listed: [CameraModes.Intervals], goal: FrameRate) -> [(FrameInterval?, RateFit)] {
+        let usable = listed.compactMap { intervals -> (FrameInterval?, RateFit)? in
             switch intervals {
             case .discrete(let interval):
-                return interval.isValid ? interval : nil
+                return interval.isValid ? (interval, RateFit(interval, goal: goal)) : nil
             case .continuous(let min, let max):
                 return bestInterval(from: min, to: max, step: nil, goal: goal)
             case .stepwise(let min, let max, let step):
                 return bestInterval(from: min, to: max, step: step, goal: goal)
             }
         }
-        return usable.isEmpty ? [nil] : usable
+        return usable.isEmpty ? [(nil, .unknown)] : usable
     }
 
     /// Equal ranks for equal rates. What its format reaches at this size comes before the rate itself: a rate below
@@ -111,15 +116,18 @@ extension CameraModeChoice {
     /// The interval of the range min, min + step, … max that serves the goal best; without a step any in it.
     private static func bestInterval(
         from min: FrameInterval, to max: FrameInterval, step: FrameInterval?, goal: FrameRate
-    ) -> FrameInterval? {
+    ) -> (FrameInterval?, RateFit)? {
         guard min.isValid || max.isValid else { return nil }
         // One end without meaning, or the ends exchanged: what is left is still a range.
         let (a, b) = (min.isValid ? min : max, max.isValid ? max : min)
         let (shortest, longest) = b.isShorter(than: a) ? (b, a) : (a, b)
         let wished = FrameInterval(goal)
-        if !shortest.isShorter(than: wished) { return shortest }
-        if !wished.isShorter(than: longest) { return longest }
-        guard let step, step.isValid else { return wished }
+        func result(_ interval: FrameInterval) -> (FrameInterval?, RateFit) {
+            (interval, RateFit(interval, fastest: shortest, goal: goal))
+        }
+        if !shortest.isShorter(than: wished) { return result(shortest) }
+        if !wished.isShorter(than: longest) { return result(longest) }
+        guard let step, step.isValid else { return result(wished) }
 
         // (wished − shortest) / step, rounded down; all products stay below 2¹²⁸.
         let difference =
@@ -129,8 +137,7 @@ extension CameraModeChoice {
         let steps = difference * UInt128(step.denominator) / divisor
         let points = [steps, steps + 1].compactMap { interval(shortest, plus: $0, of: step) }
             .filter { !longest.isShorter(than: $0) }
-        let fits = (points + [longest]).map { (interval: $0, fit: RateFit($0, goal: goal)) }
-        return fits.max { $0.fit.isWorse(than: $1.fit) }?.interval
+        return (points + [longest]).map(result).max { $0.1.isWorse(than: $1.1) }
     }
 
     /// `start + count · step` in lowest terms; `nil` where a side does not fit into the 32 bits that V4L2 has for it.

@@ -11,8 +11,8 @@ import EmisoraVideo
 /// The rules, in their order:
 /// 1. Only NV12, I420, YUYV, UYVY and MJPEG count (NV12 and I420 also in several planes): the others are no colour
 ///    picture that is decoded here.
-/// 2. The wished size. Where it is not offered and all sizes are smaller, the largest; else the smallest that covers
-///    it with at most four times its pixels, else the nearest; of those the ones that reach the rate come first.
+/// 2. The wished size. Where it is not offered and all sizes are smaller, the largest; else the nearest, a pixel or a
+///    frame a second too few counting twice as much as a pixel too many.
 ///    Without a wish the largest up to 1280x720 that reaches the rate.
 /// 3. In it the formats that reach the wished rate; there the best rate not above the wish (0.1 % more passes, so that
 ///    29.97 takes 30000/1001), else the nearest above. Without a wish the rate is 30.
@@ -152,13 +152,16 @@ extension CameraModeChoice {
     /// All modes of the list, ranges resolved.
     private static func entries(of modes: CameraModes, goal: Goal) -> [Entry] {
         var entries: [Entry] = []
-        func add(_ fourcc: FourCC, _ size: FrameSize, _ interval: FrameInterval?, obstacle: String?, guessed: Bool) {
-            let mode = CameraMode(fourcc: fourcc, width: size.width, height: size.height, interval: interval)
+        func add(
+            _ fourcc: FourCC, _ size: FrameSize, _ rate: (interval: FrameInterval?, fit: RateFit), obstacle: String?,
+            guessed: Bool
+        ) {
+            let mode = CameraMode(fourcc: fourcc, width: size.width, height: size.height, interval: rate.interval)
             var entry = Entry(mode: mode, size: size, order: entries.count)
             entry.obstacle = obstacle
             entry.isSizeGuessed = guessed
             entry.formatRank = rank(of: fourcc)
-            entry.rate = RateFit(interval, goal: goal.rate)
+            entry.rate = rate.fit
             entries.append(entry)
         }
         var formats = modes.formats
@@ -166,14 +169,14 @@ extension CameraModeChoice {
         for format in formats {
             let unusable = obstacle(of: format.fourcc)
             if format.sizes.isEmpty {
-                add(format.fourcc, goal.size, nil, obstacle: unusable, guessed: !goal.isSizeFixed)
+                add(format.fourcc, goal.size, (nil, .unknown), obstacle: unusable, guessed: !goal.isSizeFixed)
             }
             for listed in format.sizes {
-                let intervals = usableIntervals(listed.intervals, goal: goal.rate)
+                let rates = rates(of: listed.intervals, goal: goal.rate)
                 for size in listed.extent.sizes(near: goal.size) {
                     let obstacle = unusable ?? (size.isValid ? nil : "\(size) is no size")
-                    for interval in intervals {
-                        add(format.fourcc, size, interval, obstacle: obstacle, guessed: false)
+                    for rate in rates {
+                        add(format.fourcc, size, rate, obstacle: obstacle, guessed: false)
                     }
                 }
             }

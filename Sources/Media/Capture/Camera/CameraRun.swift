@@ -13,6 +13,9 @@ final class CameraRun: Sendable {
     private let onFormat: @Sendable (VideoFormat) -> Void
     private let thread = MediaThread()
     private let threadID = Atomic<Int32>(0)
+    /// The camera on its way to the thread. Not captured by the thread's body, which lives a little longer than the run:
+    /// what the driver lent must be free when `stop` returns.
+    private let opened = Mutex<(CameraStream, CameraOpener.Plan)?>(nil)
     private let switches = Monitor(Switches())
 
     /// At most one request for another camera, and its outcome.
@@ -57,8 +60,10 @@ final class CameraRun: Sendable {
         }
         onFormat(stream.picture.format)
         do throws(CaptureError) {
-            try thread.start { [self] _ in main(stream, plan) }
+            opened.withLock { $0 = (stream, plan) }
+            try thread.start { [self] _ in main() }
         } catch {
+            opened.withLock { $0 = nil }
             stream.close()
             throw error
         }
@@ -110,10 +115,9 @@ final class CameraRun: Sendable {
 
     // MARK: The thread
 
-    private func main(_ stream: CameraStream, _ plan: CameraOpener.Plan) {
+    private func main() {
         threadID.store(emisora_thread_id(), ordering: .releasing)
-        var loop = CameraLoop(
-            stream, plan, opener: opener, poller: poller, consumer: consumer, onEvent: onEvent, onFormat: onFormat)
+        guard var loop = makeLoop() else { return }
         loop.begin()
         while !thread.isStopRequested {
             if case .asked(let name, let next) = switches.withLock({ $0.phase }) {
@@ -127,5 +131,12 @@ final class CameraRun: Sendable {
         loop.end()
         switches.withLock { $0.isOver = true }
         switches.notifyAll()
+    }
+
+    /// The loop alone has the camera: it must be able to let go of it.
+    private func makeLoop() -> CameraLoop? {
+        guard let (stream, plan) = opened.withLock({ $0.take() }) else { return nil }
+        return CameraLoop(
+            stream, plan, opener: opener, poller: poller, consumer: consumer, onEvent: onEvent, onFormat: onFormat)
     }
 }

@@ -16,7 +16,7 @@ final class MJPEGDecoder {
 
     private let handle: tjhandle
     /// Planes of pictures whose chroma is not 4:2:0; kept for the next one.
-    private var scratch: [[UInt8]] = [[], [], []]
+    private var scratch: [UInt8] = []
 
     /// `nil` if there is no memory.
     init?() {
@@ -62,70 +62,58 @@ final class MJPEGDecoder {
         let (width, height) = (Int32(header.size.width), Int32(header.size.height))
         let planeCount = header.subsampling == TJSAMP_GRAY.rawValue ? 1 : 3
         // Which of the picture's planes libjpeg-turbo fills itself; it pads odd sizes, so those take the detour.
-        var isDirect = [false, false, false]
-        var sizes: [(width: Int32, height: Int32)] = []
+        var planes: [Plane] = []
+        var scratchSize = 0
         for plane in 0..<planeCount {
-            let size = (
-                width: tjPlaneWidth(Int32(plane), width, header.subsampling),
-                height: tjPlaneHeight(Int32(plane), height, header.subsampling)
-            )
+            let planeWidth = tjPlaneWidth(Int32(plane), width, header.subsampling)
+            let planeHeight = tjPlaneHeight(Int32(plane), height, header.subsampling)
+            guard planeWidth > 0, planeHeight > 0 else { throw .damaged }
             let layout = format.layout(ofPlane: plane)
-            guard size.width > 0, size.height > 0 else { throw .damaged }
-            isDirect[plane] = Int(size.width) == layout.rowBytes && Int(size.height) == layout.rows
-            sizes.append(size)
-            let needed = isDirect[plane] ? 0 : Int(size.width) * Int(size.height)
-            if scratch[plane].count < needed { scratch[plane] = [UInt8](repeating: 0, count: needed) }
+            let isDirect = Int(planeWidth) == layout.rowBytes && Int(planeHeight) == layout.rows
+            planes.append(
+                Plane(
+                    width: planeWidth, height: planeHeight, stride: isDirect ? Int32(layout.stride) : planeWidth,
+                    detour: isDirect ? nil : scratchSize))
+            if !isDirect { scratchSize += Int(planeWidth) * Int(planeHeight) }
         }
+        if scratch.count < scratchSize { scratch = [UInt8](repeating: 0, count: scratchSize) }
         let isWhole = picture.withUnsafeMutablePlanes { y, u, v in
-            scratch[0].withUnsafeMutableBytes { scratchY in
-                scratch[1].withUnsafeMutableBytes { scratchU in
-                    scratch[2].withUnsafeMutableBytes { scratchV in
-                        let targets = [y, u, v]
-                        let detours = [scratchY, scratchU, scratchV]
-                        return decompress(
-                            bytes, format,
-                            (0..<planeCount).map { plane in
-                                Plane(
-                                    memory: isDirect[plane] ? targets[plane] : detours[plane], size: sizes[plane],
-                                    stride: isDirect[plane] ? Int32(format.stride(ofPlane: plane)) : sizes[plane].width,
-                                    detourTo: isDirect[plane] ? nil : targets[plane])
-                            }, targets)
-                    }
-                }
+            scratch.withUnsafeMutableBytes { scratch in
+                decompress(bytes, format, planes, into: [y, u, v], scratch)
             }
         }
         guard isWhole else { throw .damaged }
     }
 
+    /// A plane as the decompressor writes it.
     private struct Plane {
-        let memory: UnsafeMutableRawBufferPointer
-        let size: (width: Int32, height: Int32)
-        let stride: Int32
-        let detourTo: UnsafeMutableRawBufferPointer?
-
-        var start: UnsafeMutablePointer<UInt8>? { memory.baseAddress?.assumingMemoryBound(to: UInt8.self) }
+        let width, height, stride: Int32
+        /// Where it lies in the scratch memory, if it is not written straight into the picture.
+        let detour: Int?
     }
 
     private func decompress(
         _ bytes: UnsafeRawBufferPointer, _ format: VideoFormat, _ planes: [Plane],
-        _ targets: [UnsafeMutableRawBufferPointer]
+        into targets: [UnsafeMutableRawBufferPointer], _ scratch: UnsafeMutableRawBufferPointer
     ) -> Bool {
-        var starts = planes.map(\.start)
+        var starts = planes.enumerated().map { index, plane in
+            (plane.detour.flatMap { offset in scratch.baseAddress.map { $0 + offset } } ?? targets[index].baseAddress)?
+                .assumingMemoryBound(to: UInt8.self)
+        }
         var strides = planes.map(\.stride)
         let status = tjDecompressToYUVPlanes(
             handle, bytes.baseAddress?.assumingMemoryBound(to: UInt8.self), UInt(bytes.count), &starts, 0, &strides, 0,
             TJFLAG_LIMITSCANS)
         guard status == 0 || isHarmless else { return false }
-        for (index, plane) in planes.enumerated() {
-            guard let target = plane.detourTo?.baseAddress?.assumingMemoryBound(to: UInt8.self) else { continue }
+        for (index, plane) in planes.enumerated() where plane.detour != nil {
+            guard let target = targets[index].baseAddress?.assumingMemoryBound(to: UInt8.self) else { continue }
             let layout = format.layout(ofPlane: index)
             if index == 0 {
                 CopyPlane(
-                    plane.start, plane.stride, target, Int32(layout.stride), Int32(layout.rowBytes),
-                    Int32(layout.rows))
+                    starts[0], plane.stride, target, Int32(layout.stride), Int32(layout.rowBytes), Int32(layout.rows))
             } else {
                 ScalePlane(
-                    plane.start, plane.stride, plane.size.width, plane.size.height, target, Int32(layout.stride),
+                    starts[index], plane.stride, plane.width, plane.height, target, Int32(layout.stride),
                     Int32(layout.rowBytes), Int32(layout.rows), kFilterBox)
             }
         }

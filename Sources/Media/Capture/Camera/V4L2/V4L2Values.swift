@@ -90,6 +90,16 @@ package struct V4L2Planes<Plane: Hashable & Sendable>: Hashable, Sendable {
         self.count = min(max(count, 0), Self.capacity)
     }
 
+    /// Planes beyond `count` are none, whatever is stored for them.
+    package static func == (a: V4L2Planes, b: V4L2Planes) -> Bool {
+        a.count == b.count && (0..<a.count).allSatisfy { a[$0] == b[$0] }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(count)
+        for index in 0..<count { hasher.combine(self[index]) }
+    }
+
     package subscript(index: Int) -> Plane {
         get {
             precondition(0 <= index && index < count, "\(count) planes, asked for \(index)")

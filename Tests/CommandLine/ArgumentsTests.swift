@@ -1,0 +1,33 @@
+import Emisora
+import Testing
+
+@testable import emisora_cli
+
+@Suite struct ArgumentsTests {
+    @Test(
+        "a frame rate is read as the exact fraction that was written",
+        arguments: [
+            ("30", 30, 1), ("29.97", 2997, 100), ("30000/1001", 30_000, 1001), ("12.5", 25, 2), ("7.50", 15, 2),
+            ("0.5", 1, 2), ("60/2", 30, 1), ("25.", 0, 0), ("", 0, 0), ("0", 0, 0), ("-1", 0, 0), ("1/0", 0, 0),
+            ("0/1", 0, 0), ("1/2/3", 0, 0), ("1.2.3", 0, 0), ("1e3", 0, 0), ("+5", 0, 0), (" 5", 0, 0), ("abc", 0, 0),
+            ("0.0000001", 0, 0), ("99999999999", 0, 0), ("99999999999999999999", 0, 0), ("2147483647.999999", 0, 0),
+            ("2147483647", 2_147_483_647, 1), (".5", 0, 0), ("/", 0, 0), (".", 0, 0),
+        ])
+    func frameRates(text: String, numerator: Int, denominator: Int) {
+        #expect(Arguments.frameRate(text) == FrameRate(numerator, denominator))
+    }
+
+    @Test("an option without a value takes none, and the next argument is its own")
+    func flags() throws {
+        var seen: [String] = []
+        let options = [
+            Arguments.Option(name: "flag", values: "", help: "") {
+                seen.append("flag" + $0)
+                return true
+            }
+        ]
+        #expect(try Arguments.parse(["--flag", "next"], options: options) == ["next"])
+        #expect(seen == ["flag"])
+        #expect(throws: Arguments.Usage.self) { try Arguments.parse(["--flag=1"], options: options) }
+    }
+}
