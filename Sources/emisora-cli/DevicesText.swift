@@ -4,19 +4,34 @@ import Emisora
 enum DevicesText {
     // MARK: Modes
 
-    /// A heading, then a line for each run of sizes that come with the same rates.
+    /// A heading; then formats, those with the same sizes together, and a line for each run of sizes with the same rates.
     static func modes(of camera: CameraDiscovery.Camera) -> String {
-        var rows: [[String]] = []
-        for format in camera.modes.formats {
-            var name = format.fourcc.description
-            if format.sizes.isEmpty { rows.append([name, "any size", ""]) }
-            for run in runs(format.sizes) {
-                rows.append([name, run.sizes.joined(separator: " "), run.rates])
-                name = ""
+        var lines = [heading(camera)]
+        var rest = camera.modes.formats[...]
+        while let first = rest.first {
+            let alike = rest.prefix { $0.sizes == first.sizes }
+            rest = rest.dropFirst(alike.count)
+            lines += wrapped(alike.map(\.fourcc.description), indent: 2)
+            let rows = runs(first.sizes).flatMap { run in
+                let sizes = wrapped(run.sizes, indent: 0, width: 44)
+                return sizes.enumerated().map { [$1, $0 + 1 == sizes.count ? run.rates : ""] }
+            }
+            lines.append(table(rows.isEmpty ? [["any size"]] : rows, indent: 6))
+        }
+        if camera.modes.isPartial { lines.append("  … and more") }
+        return lines.joined(separator: "\n")
+    }
+
+    private static func wrapped(_ words: [String], indent: Int, width: Int = 76) -> [String] {
+        var lines: [String] = []
+        for word in words {
+            if let last = lines.last, last.count + word.count < width {
+                lines[lines.count - 1] = last + " " + word
+            } else {
+                lines.append(String(repeating: " ", count: indent) + word)
             }
         }
-        return heading(camera) + "\n" + table(rows, indent: 2, widest: 48)
-            + (camera.modes.isPartial ? "\n  … and more" : "")
+        return lines
     }
 
     private static func heading(_ camera: CameraDiscovery.Camera) -> String {
@@ -89,27 +104,23 @@ enum DevicesText {
     static func controls(_ controls: [CameraControl], of camera: CameraDiscovery.Camera) -> String {
         let rows = controls.map { control in
             let isNumber = control.kind != .button && control.kind != .other
-            let notes = [
-                isNumber ? "default \(control.defaultValue)" : nil, control.isInactive ? "on automatic" : nil,
-                control.isReadOnly ? "read only" : nil,
-            ]
+            let notes = [control.isInactive ? "on automatic" : nil, control.isReadOnly ? "read only" : nil]
             return [
-                control.name, control.value.map { "\($0)" } ?? "-", control.allowed.oneLine,
-                notes.compactMap { $0 }.joined(separator: ", "),
+                control.name, control.value.map { "\($0)" } ?? "-", isNumber ? "\(control.defaultValue)" : "-",
+                ([control.allowed.oneLine] + notes.compactMap { $0 }).joined(separator: "; "),
             ]
         }
         guard !rows.isEmpty else { return heading(camera) + "\n  no controls" }
-        return heading(camera) + "\n"
-            + table([["control", "value", "allowed", ""]] + rows, indent: 2, widest: 60)
+        return heading(camera) + "\n" + table([["control", "value", "default", "allowed"]] + rows, indent: 2)
     }
 
     // MARK: Tables
 
-    /// Columns side by side, two blanks between them; cells longer than `widest` push the rest of their line.
-    private static func table(_ rows: [[String]], indent: Int, widest: Int = 24) -> String {
+    /// Columns side by side, two blanks between them.
+    private static func table(_ rows: [[String]], indent: Int) -> String {
         let columns = rows.map(\.count).max() ?? 0
         let widths = (0..<columns).map { column in
-            rows.compactMap { column < $0.count && $0[column].count <= widest ? $0[column].count : nil }.max() ?? 0
+            rows.compactMap { column < $0.count ? $0[column].count : nil }.max() ?? 0
         }
         return rows.map { row in
             var line = String(repeating: " ", count: indent)

@@ -45,10 +45,10 @@ struct PublishCommand {
             .init(name: "audio", values: AudioSource.values, help: "sound source (tone)") {
                 set(\.audio, AudioSource(rawValue: $0))
             },
-            .init(name: "size", values: "WxH", help: "picture size, for noise and pattern (640x480)") {
+            .init(name: "size", values: "WxH", help: "picture size, for noise, pattern and camera (640x480)") {
                 set(\.size, Arguments.size($0))
             },
-            .init(name: "fps", values: "N", help: "pictures a second, 1 to 240, for noise and pattern (30)") {
+            .init(name: "fps", values: "N", help: "pictures a second, 1 to 240, for noise, pattern and camera (30)") {
                 set(\.frameRate, Int($0).flatMap { (1...240).contains($0) ? FrameRate($0) : nil })
             },
             .init(name: "bitrate", values: "BITS|Nk|NM", help: "video bits a second, 10k to 100M (1500k)") {

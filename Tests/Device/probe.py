@@ -11,7 +11,8 @@ await() {
     done
 }
 more_frames() { await ' frames$' $(($(grep -c ' frames$' events) + 2)); }
-inject() { v4l2-ctl --set-ctrl="$1=1" >/dev/null; }
+# A camera that came back while its old node was still open has another number.
+inject() { v4l2-ctl -d "$(ls /dev/video* | head -n 1)" --set-ctrl="$1=1" >/dev/null; }
 unplug() { echo vivid.0 >/sys/bus/platform/drivers/vivid/unbind; }
 plug_in() { echo vivid.0 >/sys/bus/platform/drivers/vivid/bind; }
 now() { cut -d' ' -f1 /proc/uptime; }

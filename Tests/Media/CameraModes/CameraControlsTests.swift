@@ -187,6 +187,18 @@ import Testing
         #expect(nodes.openNodes == 0)
     }
 
+    @Test("a capturer sets controls of the camera that it is going to open")
+    func throughTheCapturer() throws {
+        let nodes = Self.nodes()
+        let camera = CameraCapture(device: "/dev/video0", wish: CameraWish(), system: nodes)
+        #expect(try camera.set(.zoomAbsolute, 205) == 200)
+        #expect(try camera.controls().value(of: .zoomAbsolute) == 200)
+        #expect(throws: CameraControlError.self) { try camera.set(.zoomAbsolute, 1000) }
+        #expect(nodes.openNodes == 0)
+        let other = CameraCapture(device: "/dev/video9", wish: CameraWish(), system: nodes)
+        #expect(throws: CameraControlError.camera(.notFound("/dev/video9"))) { try other.set(.zoomAbsolute, 200) }
+    }
+
     // MARK: Region of interest
 
     private static let region: UInt32 = 0x0098_1AE1
@@ -218,8 +230,9 @@ import Testing
         let payloads = PayloadLog()
         let controls = try Self.controls(Self.nodes(Self.withRegion, payloads: payloads))
         #expect(throws: CameraControlError.self) { try controls.setPointOfInterest(x: 0.5, y: 0.5, uses: .iris) }
-        for (x, y, size, name) in [(1.1, 0, 0.2, "x"), (0, -0.001, 0.2, "y"), (0, 0, 0, "size"), (Double.nan, 0, 1, "x")]
-        {
+        for (x, y, size, name) in [
+            (1.1, 0, 0.2, "x"), (0, -0.001, 0.2, "y"), (0, 0, 0, "size"), (Double.nan, 0, 1, "x"),
+        ] {
             #expect(throws: CameraControlError.outsidePicture(name)) {
                 try controls.setPointOfInterest(x: x, y: y, size: size)
             }

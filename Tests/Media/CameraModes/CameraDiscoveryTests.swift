@@ -86,6 +86,19 @@ import Testing
         #expect(choice.chosen == CameraMode(fourcc: .uyvy, width: 1920, height: 1080, interval: nil))
     }
 
+    @Test("an input without a signal, which has no rates to list, is listed all the same")
+    func noSignal() throws {
+        let nodes = FakeVideoNodes([
+            "/dev/video0": { request throws(V4L2Error) in
+                if case .enumerateFrameInterval = request { throw V4L2Error(request.name, code: ENODATA) }
+                return try FakeVideoNodes.camera(CameraLists.vga.modes)(request)
+            }
+        ])
+        let camera = try CameraDiscovery.camera(nil, in: nodes)
+        #expect(camera.modes.formats.flatMap(\.sizes).allSatisfy { $0.intervals.isEmpty })
+        #expect(camera.modes.formats.first?.sizes.count == 5)
+    }
+
     @Test("a camera is found by its node, its bus path and its name, and is the first one if none is named")
     func names() throws {
         func modes(_ label: String, bus: String) -> CameraModes {

@@ -132,7 +132,7 @@ extension CameraLists {
             wishes: [
                 .init(
                     "1280x720@30", "MJPG 1920x1080 1/30",
-                    "1280x720 is not offered: 1920x1080 is the smallest that covers it; 30 fps as wished; "
+                    "1280x720 is not offered: 1920x1080 is the nearest; 30 fps as wished; "
                         + "MJPG is the only decodable format there")
             ]),
         CameraList(
@@ -145,10 +145,10 @@ extension CameraLists {
             wishes: [
                 .init(
                     "1280x720@30", "YUYV 640x480 1/30",
-                    "1280x720 is not offered: 640x480 is the nearest that reaches 30 fps; 30 fps as wished")
+                    "1280x720 is not offered: 640x480 is the nearest with regard to its rate; 30 fps as wished")
             ]),
         CameraList(
-            "the smallest that covers is too slow",
+            "the nearest is too slow",
             """
             YUYV
                 1280x960 : 2/15
@@ -157,7 +157,7 @@ extension CameraLists {
             wishes: [
                 .init(
                     "1280x720@30", "YUYV 1920x1080 1/30",
-                    "1280x720 is not offered: 1920x1080 is the smallest that covers it and reaches 30 fps; "
+                    "1280x720 is not offered: 1920x1080 is the nearest with regard to its rate; "
                         + "30 fps as wished")
             ]),
         CameraList(
@@ -172,6 +172,52 @@ extension CameraLists {
                     "320x240 is not offered: 240x180 is the nearest; 30 fps as wished")
             ]),
         CameraList(
+            "slightly slower before tiny",
+            """
+            YUYV
+                160x120 : 1/30
+                1280x960 : 1/25
+            """,
+            wishes: [
+                .init(
+                    "1280x720@30", "YUYV 1280x960 1/25",
+                    "1280x720 is not offered: 1280x960 is the nearest; 30 fps is not reached: 25 fps is the best there")
+            ]),
+        CameraList(
+            "slightly smaller before much larger",
+            """
+            MJPG
+                640x480 960x720 1024x576 1280x720 1600x896 1920x1080 : 1/30
+            """,
+            wishes: [
+                .init(
+                    "1024x768@30", "MJPG 960x720 1/30",
+                    "1024x768 is not offered: 960x720 is the nearest; 30 fps as wished"),
+                .init(
+                    "1900x1000@30", "MJPG 1920x1080 1/30",
+                    "1900x1000 is not offered: 1920x1080 is the nearest; 30 fps as wished"),
+                .init(
+                    "720x1280@30", "MJPG 1920x1080 1/30",
+                    "720x1280 is not offered: 1920x1080 is the nearest; 30 fps as wished"),
+            ]),
+        CameraList(
+            "the kernel's test driver with an HDMI input", multiplanar: true,
+            """
+            NM12
+            NV12
+                16..16384+2x16..8640+2 : 1/60
+            """,
+            wishes: [
+                .init(
+                    "1280x720@30", "NV12 1280x720 1/60",
+                    "1280x720 as wished; 30 fps is not offered: 60 fps is the nearest above; "
+                        + "NV12 comes before NM12 at equal size and rate"),
+                .init(
+                    "1281x720@60", "NV12 1282x720 1/60",
+                    "1281x720 is not offered: 1282x720 is the nearest; 60 fps as wished; "
+                        + "NV12 comes before NM12 at equal size and rate"),
+            ]),
+        CameraList(
             "a grid of 16",
             """
             NV12
@@ -180,7 +226,7 @@ extension CameraLists {
             wishes: [
                 .init(
                     "1920x1080@30", "NV12 1920x1088 1/30",
-                    "1920x1080 is not offered: 1920x1088 is the smallest that covers it; 30 fps as wished"),
+                    "1920x1080 is not offered: 1920x1088 is the nearest; 30 fps as wished"),
                 .init("1280x720@30", "NV12 1280x720 1/30", "1280x720 as wished; 30 fps as wished"),
                 .init(
                     "4096x2304@30", "NV12 1920x1088 1/30",

@@ -18,13 +18,14 @@ import Synchronization
 public final class CameraCapture: VideoCapture {
     /// What is asked of the camera.
     public let options: CameraOptions
-    private let system: any V4L2System
+    let system: any V4L2System
     private let onEvent: @Sendable (CameraEvent) -> Void
     private let target: Mutex<Target>
     private let current = Mutex<CameraRun?>(nil)
     /// Held while a run starts, so that two do not.
     private let starting = Mutex(())
     private let negotiated: Negotiated
+    private let latest = Latest()
 
     private struct Target: Sendable {
         var name: String?
@@ -81,12 +82,27 @@ public final class CameraCapture: VideoCapture {
     ) {
         self.options = options
         self.system = system
-        self.onEvent = onEvent
+        let latest = latest
+        self.onEvent = { event in
+            if case .modeChosen(_, let camera, _) = event { latest.identity.withLock { $0 = camera } }
+            onEvent(event)
+        }
         target = Mutex(Target(name: device, wish: wish))
         negotiated = Negotiated(
             VideoFormat(
                 .nv12, width: wish.width ?? 640, height: wish.height ?? 480, frameRate: wish.frameRate ?? 30))
     }
+
+    /// The camera that was opened last.
+    private final class Latest: Sendable {
+        let identity = Mutex<CameraIdentity?>(nil)
+    }
+
+    /// The camera that pictures come from, or came from last; `nil` before the first start.
+    var latestIdentity: CameraIdentity? { latest.identity.withLock { $0 } }
+
+    /// The name that the next start opens.
+    var targetName: String? { target.withLock { $0.name } }
 
     deinit {
         current.withLock { $0 }?.requestStop()

@@ -14,7 +14,6 @@ import Glibc
 public final class CameraControls: Sendable {
     let found: CameraLocator.Found
     private let system: any V4L2System
-    private let ownsDevice: Bool
 
     var device: any V4L2Device { found.device }
 
@@ -24,18 +23,17 @@ public final class CameraControls: Sendable {
     }
 
     package convenience init(device: String?, system: any V4L2System) throws(CameraError) {
-        self.init(try CameraLocator(system: system).find(device), system: system, ownsDevice: true)
+        self.init(try CameraLocator(system: system).find(device), system: system)
     }
 
-    /// Controls of a node that somebody else has open and closes.
-    init(_ found: CameraLocator.Found, system: any V4L2System, ownsDevice: Bool = false) {
+    /// Takes over an opened node.
+    init(_ found: CameraLocator.Found, system: any V4L2System) {
         self.found = found
         self.system = system
-        self.ownsDevice = ownsDevice
     }
 
     deinit {
-        if ownsDevice { device.close() }
+        device.close()
     }
 
     // MARK: Reading

@@ -36,13 +36,15 @@ extension CameraModeChoice {
         private let frames: Int128
         private let seconds: Int128
         /// |rate − goal| as a fraction.
+        /// What is missing to the goal, as a share of it, in billionths.
+        let shortfall: Int
         /// |rate − goal| in units that all fits to one goal share but for their own `seconds`.
         private let distance: Int128
 
         /// `fastest` is the other end of the range that `interval` is from: what is reached is reached by that.
         init(_ interval: FrameInterval?, fastest: FrameInterval? = nil, goal: FrameRate) {
             guard let interval, interval.isValid else {
-                (place, reach, frames, seconds, distance) = (.unknown, .unknown, 0, 1, 0)
+                (place, reach, shortfall, frames, seconds, distance) = (.unknown, .unknown, 0, 0, 1, 0)
                 return
             }
             frames = Int128(interval.denominator)
@@ -51,6 +53,7 @@ extension CameraModeChoice {
             let rate = frames * Int128(goal.denominator)
             let wished = Int128(goal.numerator) * seconds
             distance = rate > wished ? rate - wished : wished - rate
+            shortfall = rate < wished ? Int(distance * 1_000_000_000 / wished) : 0
             if distance * 10_000 <= wished {
                 place = .exact
             } else {

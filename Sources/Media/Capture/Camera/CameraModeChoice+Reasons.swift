@@ -38,15 +38,10 @@ extension CameraModeChoice {
             if offered.allSatisfy({ goal.size.covers($0) }) {
                 return "\(missing), all sizes are smaller: \(size) is the largest"
             }
-            // A size that would fit better, were it not for its rate.
-            let lost = offered.contains { other in
-                sizeClass(other, goal: goal).rawValue > sizeClass(size, goal: goal).rawValue
-                    || sizeClass(other, goal: goal) == .covering && other.area < size.area
-            }
-            let byRate = winner.reach != .missed && lost
-            return sizeClass(size, goal: goal) == .covering
-                ? "\(missing): \(size) is the smallest that covers it" + (byRate ? " and reaches \(rateText)" : "")
-                : "\(missing): \(size) is the nearest" + (byRate ? " that reaches \(rateText)" : "")
+            // A size that would be nearer, were it not for its rate.
+            let distance = size.distance(to: goal.size)
+            let isByRate = offered.contains { $0.distance(to: goal.size) < distance }
+            return "\(missing): \(size) is the nearest" + (isByRate ? " with regard to its rate" : "")
         }
 
         private var rateReason: String {
@@ -106,15 +101,14 @@ extension CameraModeChoice {
 
         private func ofOtherSize(_ entry: Entry) -> String {
             if winner.size == goal.size { return goal.isSizeFixed ? "not the source's size" : "not the wished size" }
-            if entry.reach == .missed, winner.reach != .missed {
-                return "\(entry.mode.fourcc) misses \(rateText) at this size"
-            }
             if !goal.isSizeWished {
+                if entry.reach == .missed, winner.reach != .missed { return "misses \(rateText)" }
                 if entry.size.area > goal.size.area { return "more than \(goal.size)" }
                 return winner.size.area > entry.size.area ? "\(winner.size) is larger" : "\(winner.size) serves better"
             }
             if goal.size.covers(entry.size), goal.size.covers(winner.size) { return "smaller than \(winner.size)" }
-            return "\(winner.size) serves \(goal.size) better"
+            return entry.size.distance(to: goal.size) < winner.size.distance(to: goal.size)
+                ? "nearer than \(winner.size), but too slow" : "\(winner.size) is nearer to \(goal.size)"
         }
 
         private func ofOtherRate(_ entry: Entry) -> String {

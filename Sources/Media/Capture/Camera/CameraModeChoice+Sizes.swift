@@ -14,20 +14,17 @@ struct FrameSize: Hashable, CustomStringConvertible {
 
     func covers(_ other: FrameSize) -> Bool { width >= other.width && height >= other.height }
 
-    /// How far from `goal`: the sum of each side's difference in proportion to the longer one, as browsers measure it
-    /// for a page's wish. Source: W3C Media Capture and Streams, fitness distance.
-    func isNearer(to goal: FrameSize, than other: FrameSize) -> Bool {
-        let (mine, myUnit) = distance(to: goal)
-        let (others, otherUnit) = other.distance(to: goal)
-        return mine * otherUnit < others * myUnit
-    }
-
-    private func distance(to goal: FrameSize) -> (Int128, Int128) {
-        let horizontal = Int128(abs(width - goal.width))
-        let vertical = Int128(abs(height - goal.height))
-        let unitX = Int128(max(width, goal.width, 1))
-        let unitY = Int128(max(height, goal.height, 1))
-        return (horizontal * unitY + vertical * unitX, unitX * unitY)
+    /// How far from `goal`, in billionths: the sum of each side's difference in proportion to the longer one, as browsers
+    /// measure it for a page's wish. What is missing counts twice as much as what is too much, since a picture that is
+    /// enlarged shows it and one that is scaled down does not.
+    ///
+    /// Source: W3C Media Capture and Streams, fitness distance; the double weight is this project's.
+    func distance(to goal: FrameSize) -> Int {
+        func part(_ own: Int, _ wished: Int) -> Int {
+            let share = Int(Int128(abs(own - wished)) * 1_000_000_000 / Int128(max(own, wished, 1)))
+            return own < wished ? 2 * share : share
+        }
+        return part(width, goal.width) + part(height, goal.height)
     }
 
     var description: String { "\(width)x\(height)" }
@@ -83,21 +80,11 @@ extension CameraModeChoice {
             if best.map({ rate.isFaster(than: $0) }) ?? true { offer.best = rate }
             return offer
         }
-    }
 
-    /// Why a size has its place.
-    enum SizeClass: Int {
-        /// Nothing fits it better than nearness.
-        case near
-        /// At least as large as wished each way, but not more than four times as many pixels.
-        case covering
-        case exact
-    }
-
-    static func sizeClass(_ size: FrameSize, goal: Goal) -> SizeClass {
-        if size == goal.size { return .exact }
-        // More pixels than that cost more than they give back when scaled down.
-        return size.covers(goal.size) && size.area / 4 <= goal.size.area ? .covering : .near
+        /// The size's distance and, counted twice as all that is missing, its rate's.
+        func distance(to goal: Goal) -> Int {
+            size.distance(to: goal.size) + (reach == .missed ? 2 * (best?.shortfall ?? 0) : 0)
+        }
     }
 
     /// The rank of each size: the best has the highest, none 0.
@@ -109,19 +96,11 @@ extension CameraModeChoice {
 
     private static func isWorse(_ a: SizeOffer, _ b: SizeOffer, goal: Goal, allSmaller: Bool) -> Bool {
         guard goal.isSizeWished else { return isWorseUnwished(a, b, limit: goal.size) }
-        let (classA, classB) = (sizeClass(a.size, goal: goal), sizeClass(b.size, goal: goal))
-        if (classA == .exact) != (classB == .exact) { return classB == .exact }
-        if !allSmaller {
-            // The size is not to be had: a neighbour that keeps the rate, before one that would not.
-            if (a.reach == .missed) != (b.reach == .missed) { return a.reach == .missed }
-            if classA != classB { return classA.rawValue < classB.rawValue }
-            if classA == .covering, a.size.area != b.size.area { return a.size.area > b.size.area }
-        } else if a.size.area != b.size.area {
-            return a.size.area < b.size.area
-        }
-        if a.size.isNearer(to: goal.size, than: b.size) { return false }
-        if b.size.isNearer(to: goal.size, than: a.size) { return true }
-        return a.order > b.order
+        let (exactA, exactB) = (a.size == goal.size, b.size == goal.size)
+        if exactA != exactB { return exactB }
+        if allSmaller, a.size.area != b.size.area { return a.size.area < b.size.area }
+        let (distanceA, distanceB) = (a.distance(to: goal), b.distance(to: goal))
+        return distanceA == distanceB ? a.order > b.order : distanceA > distanceB
     }
 
     private static func isWorseUnwished(_ a: SizeOffer, _ b: SizeOffer, limit: FrameSize) -> Bool {

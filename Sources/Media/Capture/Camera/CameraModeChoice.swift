@@ -11,8 +11,8 @@ import EmisoraVideo
 /// The rules, in their order:
 /// 1. Only NV12, I420, YUYV, UYVY and MJPEG count (NV12 and I420 also in several planes): the others are no colour
 ///    picture that is decoded here.
-/// 2. The wished size. Where it is not offered and all sizes are smaller, the largest; else the smallest that covers
-///    it with at most four times its pixels, else the nearest; of those the ones that reach the rate come first.
+/// 2. The wished size. Where it is not offered and all sizes are smaller, the largest; else the nearest, a pixel or a
+///    frame a second too few counting twice as much as a pixel too many.
 ///    Without a wish the largest up to 1280x720 that reaches the rate.
 /// 3. In it the formats that reach the wished rate; there the best rate not above the wish (0.1 % more passes, so that
 ///    29.97 takes 30000/1001), else the nearest above. Without a wish the rate is 30.

@@ -1,3 +1,5 @@
+import Glibc
+
 extension CameraModes {
     /// Most entries that are read of each list: some drivers never say that a list is over.
     package static let longestList: UInt32 = 256
@@ -93,7 +95,8 @@ private struct CameraModesReader {
                 if let size = entry as? V4L2FrameSize, case .stepwise = size { return entries }
                 if let interval = entry as? V4L2FrameInterval, case .stepwise = interval { return entries }
             } catch {
-                guard error.isUnsupported else { throw error }
+                // ENODATA: an input without a signal has no rates to list.
+                guard error.isUnsupported || error.code == ENODATA else { throw error }
                 return entries
             }
         }
