@@ -37,6 +37,15 @@ def test_modes_are_those_that_v4l2_ctl_lists(machine, driver):
         assert modes.of_emisora(devices[node]) == expected
 
 
+def test_a_range_of_sizes_has_the_intervals_that_v4l2_ctl_lists_for_one_of_them(machine):
+    result = machine.run(
+        "emisora devices --json; v4l2-ctl --list-frameintervals=width=1280,height=720,pixelformat=NV12 >/out/intervals",
+        driver=CAMERAS["hdmi"]).checked()
+    expected = modes.intervals_of_v4l2_ctl(result.files["intervals"].decode())
+    assert len(expected) == 1
+    assert modes.intervals_of_ranges(result.json()["devices"][0]) == {expected}
+
+
 def test_a_camera_that_may_not_be_opened_says_so(machine):
     result = machine.run("emisora devices", user="stranger")
     assert "video" in result.stdout + result.stderr
