@@ -61,5 +61,6 @@ def test_the_viewer_sees_the_stream_go_on_whatever_happens_to_the_camera(machine
     assert watched["framesDecoded"] > 5 * published["duration"]
     assert published["framesDroppedByReason"]["invalid"] == 3
     assert "The stream ended" not in result.files["watch"].decode(), "no new session, no new stream"
-    assert published["subscribersTotal"] == 1
+    viewers = [line for line in result.files["events"].decode().splitlines() if "viewer " in line]
+    assert published["subscribersTotal"] == 1, viewers
     assert_every_frame_has_a_fate(published)
