@@ -4,7 +4,7 @@
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
-	@echo '  demo takes PORT=8080 ROOM=demo HOST=127.0.0.1 CAPTURE=noise|pattern|file:PATH'
+	@echo '  demo takes PORT=8080 ROOM=demo HOST=127.0.0.1 CAPTURE=noise|pattern|file:PATH|image:PATH'
 
 demo: ## signaling server and a publisher; open the printed URL in a browser
 	@scripts/demo

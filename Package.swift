@@ -11,6 +11,8 @@ let package = Package(
     name: "Emisora",
     products: [
         .library(name: "Emisora", targets: ["Emisora"]),
+        .library(name: "EmisoraFiles", targets: ["EmisoraFiles"]),
+        .library(name: "EmisoraScreen", targets: ["EmisoraScreen"]),
         .executable(name: "emisora", targets: ["emisora-cli"]),
         .executable(name: "signaling-server", targets: ["signaling-server"]),
     ],
@@ -29,6 +31,17 @@ let package = Package(
         .target(name: "CEmisoraLinux", path: "Sources/C/Linux"),
         .target(name: "CEmisoraJPEG", path: "Sources/C/JPEG", linkerSettings: [.linkedLibrary("turbojpeg")]),
         .target(name: "CEmisoraV4L2", path: "Sources/C/V4L2", linkerSettings: [.linkedLibrary("v4l2")]),
+        .target(
+            name: "CEmisoraFFmpeg", path: "Sources/C/FFmpeg",
+            linkerSettings: [
+                .linkedLibrary("avformat"), .linkedLibrary("avcodec"), .linkedLibrary("swresample"),
+                .linkedLibrary("swscale"), .linkedLibrary("avutil"),
+            ]),
+        .target(
+            name: "CEmisoraXCB", path: "Sources/C/XCB",
+            linkerSettings: ["xcb", "xcb-composite", "xcb-damage", "xcb-randr", "xcb-shm", "xcb-xfixes"].map {
+                .linkedLibrary($0)
+            }),
 
         // Floor 1
         .target(name: "EmisoraCore", path: "Sources/Core", swiftSettings: lifetimes),
@@ -105,6 +118,15 @@ let package = Package(
             ],
             path: "Sources/Emisora"),
 
+        // Floor 7, beside it: what needs more libraries is a product of its own.
+        .target(
+            name: "EmisoraFiles",
+            dependencies: ["CEmisoraFFmpeg", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Sources/Files"),
+        .target(
+            name: "EmisoraScreen", dependencies: ["CEmisoraXCB", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Sources/Screen"),
+
         // Floor 8
         .target(
             name: "EmisoraSignalingServer",
@@ -113,7 +135,8 @@ let package = Package(
 
         // Floor 9
         .executableTarget(
-            name: "emisora-cli", dependencies: ["Emisora", "EmisoraSignalingServer"], path: "Sources/emisora-cli"),
+            name: "emisora-cli", dependencies: ["Emisora", "EmisoraFiles", "EmisoraScreen", "EmisoraSignalingServer"],
+            path: "Sources/emisora-cli"),
         .executableTarget(
             name: "signaling-server", dependencies: ["EmisoraSignalingServer"], path: "signaling/Executable"),
 
@@ -121,7 +144,11 @@ let package = Package(
         .executableTarget(
             name: "BasicVideoCapturer", dependencies: ["Emisora"], path: "samples/BasicVideoCapturer"),
         .executableTarget(name: "TwoPeerLoopback", dependencies: ["Emisora"], path: "samples/TwoPeerLoopback"),
+        .executableTarget(name: "CameraPublisher", dependencies: ["Emisora"], path: "samples/CameraPublisher"),
         .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
+        .executableTarget(name: "PushFrames", dependencies: ["Emisora"], path: "samples/PushFrames"),
+        .executableTarget(
+            name: "ScreenPublisher", dependencies: ["Emisora", "EmisoraScreen"], path: "samples/ScreenPublisher"),
 
         // Tests: one folder per target.
         .target(
@@ -158,13 +185,23 @@ let package = Package(
             dependencies: ["CEmisoraJPEG", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Tests/Media"),
         .testTarget(
+            name: "EmisoraFilesTests",
+            dependencies: [
+                "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraFiles", "EmisoraProcessing", "EmisoraVideo",
+            ],
+            path: "Tests/Files"),
+        .testTarget(
             name: "EmisoraCodecsTests",
             dependencies: [
-                "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraProcessing", "EmisoraVideo",
+                "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraProcessing", "EmisoraVideo",
             ],
             path: "Tests/Codecs"),
         .testTarget(
             name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
+        .testTarget(
+            name: "EmisoraScreenTests",
+            dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen"],
+            path: "Tests/Screen"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
         .executableTarget(

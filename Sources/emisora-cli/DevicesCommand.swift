@@ -74,7 +74,7 @@ struct DevicesCommand {
             if let modesFile {
                 explain(try CameraListFile.read(modesFile), path: nil)
             } else if explains {
-                let camera = try CameraDiscovery.camera(device)
+                let camera = try CameraDiscovery.camera(device, wish: wish)
                 explain(camera.modes, path: camera.identity.path)
             } else {
                 list(try cameras())
@@ -92,8 +92,9 @@ struct DevicesCommand {
 
     // MARK: Explaining
 
+    private var wish: CameraWish { CameraWish(width: size?.width, height: size?.height, frameRate: frameRate) }
+
     private func explain(_ modes: CameraModes, path: String?) {
-        let wish = CameraWish(width: size?.width, height: size?.height, frameRate: frameRate)
         let choice = CameraModeChoice.choose(wish, from: modes)
         if isJSON {
             Terminal.result(ExplanationReport(choice, modes: modes, path: path).jsonLine)

@@ -5,11 +5,12 @@ struct PublishCommand {
     private var url = ""
     private var stream = "main"
     private var video = VideoSource.noise
-    private var audio = AudioSource.tone
-    private var size = (width: 640, height: 480)
-    private var frameRate: FrameRate = 30
+    private var audio = AudioSource.automatic
+    private var wish = CameraWish()
     private var bitrate = DataRate.kilobitsPerSecond(1_500)
     private var duration: Double?
+    private var isOnce = false
+    private var cameraLog: String?
 
     static let usage = "emisora publish ws://HOST:PORT/ROOM [options]"
 
@@ -42,20 +43,33 @@ struct PublishCommand {
             .init(name: "video", values: VideoSource.values, help: "picture source (noise)") {
                 set(\.video, VideoSource($0))
             },
-            .init(name: "audio", values: AudioSource.values, help: "sound source (tone)") {
-                set(\.audio, AudioSource(rawValue: $0))
+            .init(name: "audio", values: AudioSource.values, help: "sound source (a film's own, else tone)") {
+                set(\.audio, AudioSource($0))
             },
-            .init(name: "size", values: "WxH", help: "picture size, for noise, pattern and camera (640x480)") {
-                set(\.size, Arguments.size($0))
+            .init(name: "size", values: "WxH", help: "size for noise and pattern (640x480), wished of a camera") {
+                guard let size = Arguments.size($0) else { return false }
+                return set(\.wish.width, size.width) && set(\.wish.height, size.height)
             },
-            .init(name: "fps", values: "N", help: "pictures a second, 1 to 240, for noise, pattern and camera (30)") {
-                set(\.frameRate, Int($0).flatMap { (1...240).contains($0) ? FrameRate($0) : nil })
+            .init(
+                name: "fps", values: "1-240|N/D",
+                help: "pictures a second for noise, pattern, screen (30), wished of a camera"
+            ) {
+                set(\.wish.frameRate, Arguments.frameRate($0).flatMap { (1...240).contains($0) ? $0 : nil })
             },
             .init(name: "bitrate", values: "BITS|Nk|NM", help: "video bits a second, 10k to 100M (1500k)") {
                 set(\.bitrate, Arguments.bitrate($0).map(DataRate.bitsPerSecond))
             },
             .init(name: "duration", values: "SECONDS", help: "ends by itself after that time") {
                 set(\.duration, Arguments.seconds($0))
+            },
+            .init(name: "once", values: "", help: "a film plays once, then publishing ends (else for ever)") { _ in
+                set(\.isOnce, true)
+            },
+            .init(
+                name: "camera-log", values: "FILE",
+                help: "writes what passes between camera and program, for a report"
+            ) {
+                set(\.cameraLog, $0.isEmpty ? nil : .some(.some($0)))
             },
             .init(name: "stream", values: "NAME", help: "the stream's name in the room (main)") {
                 set(\.stream, $0.isEmpty ? nil : $0)
@@ -75,11 +89,13 @@ struct PublishCommand {
 
     private func publish() async throws {
         let clicks = ClickTrack.every(.seconds(2))
+        let films = FilmSources(playback: isOnce ? .once : .looped)
         let publisher = Publisher(
             name: stream,
             videoCapture: try video.makeCapture(
-                width: size.width, height: size.height, frameRate: frameRate, clicks: clicks),
-            audioCapture: audio.makeCapture(clicks: clicks), options: .init(videoBitrate: bitrate))
+                wish, clicks: clicks, films: films, cameraLog: cameraLog),
+            audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
+            options: .init(videoBitrate: bitrate))
         let session = try await Session.connect(to: url)
         let start = MonotonicClock.now
         do {
@@ -89,7 +105,8 @@ struct PublishCommand {
             throw error
         }
         Terminal.note("Publishing \(stream) to \(url)")
-        let watcher = PublishWatcher(session: session, start: start)
+        let watcher = PublishWatcher(
+            session: session, main: publisher.videoCapture == nil ? .audio : .video, start: start)
         await watcher.run(until: duration.map { start + .nanoseconds(Int64($0 * 1e9)) })
         var figures = await watcher.figures
         await session.disconnect()
@@ -101,5 +118,6 @@ struct PublishCommand {
         for (reason, count) in ledger.droppedByReason { figures.framesDroppedByReason[reason.rawValue] = count }
         figures.duration = (MonotonicClock.now - start).inSeconds
         Terminal.result(figures.jsonLine)
+        if let error = await watcher.captureError { throw error }
     }
 }

@@ -1,14 +1,18 @@
 import Emisora
+import EmisoraFiles
 
 /// What `--video` and `--audio` name.
 enum VideoSource {
     case none
     case noise
     case pattern
-    case camera(String?)
     case file(String)
+    case image(String)
+    /// `camera` and `screen` with what stands behind the colon.
+    case camera(String?)
+    case screen(String)
 
-    static let values = "noise|pattern|camera[:DEVICE]|file:PATH|none"
+    static let values = "noise|pattern|camera[:DEVICE]|screen[:DISPLAY|MONITOR|WINDOW]|file:PATH|image:PATH|none"
 
     init?(_ text: String) {
         switch text {
@@ -16,41 +20,82 @@ enum VideoSource {
         case "noise": self = .noise
         case "pattern": self = .pattern
         case "camera": self = .camera(nil)
-        case _ where text.hasPrefix("camera:") && text.count > 7: self = .camera(String(text.dropFirst(7)))
+        case "screen": self = .screen("")
         default:
-            guard text.hasPrefix("file:"), text.count > 5 else { return nil }
-            self = .file(String(text.dropFirst(5)))
+            if let path = path(in: text, after: "file:") {
+                self = .file(path)
+            } else if let path = path(in: text, after: "image:") {
+                self = .image(path)
+            } else if let device = path(in: text, after: "camera:") {
+                self = .camera(device)
+            } else if let name = path(in: text, after: "screen:") {
+                self = .screen(name)
+            } else {
+                return nil
+            }
         }
     }
 
+    /// - Parameter wish: What the command line asks for; a camera chooses what is left open, the rest is 640×480 at 30.
     func makeCapture(
-        width: Int, height: Int, frameRate: FrameRate, clicks: ClickTrack
+        _ wish: CameraWish, clicks: ClickTrack, films: FilmSources, cameraLog: String?
     ) throws(CaptureError) -> (any VideoCapture)? {
-        switch self {
+        let width = wish.width ?? 640
+        let height = wish.height ?? 480
+        let frameRate = wish.frameRate ?? 30
+        return switch self {
         case .none: nil
         case .noise: NoiseCapture(width: width, height: height, frameRate: frameRate)
         case .pattern: PatternCapture(width: width, height: height, frameRate: frameRate, clicks: clicks)
-        case .camera(let device):
-            CameraCapture(
-                device: device, wish: CameraWish(width: width, height: height, frameRate: frameRate),
-                onEvent: CameraNotes.note)
-        case .file(let path): try FileCapture(path: path)
+        case .file(let path): try films.video(path)
+        case .image(let path): try ImageCapture(path: path)
+        case .camera(let device): try CameraSources.make(device, wish, log: cameraLog)
+        case .screen(let name): try ScreenSources.make(name, frameRate)
         }
     }
 }
 
-enum AudioSource: String {
+enum AudioSource {
+    /// A film's own sound, else a tone.
+    case automatic
     case tone
     case silence
+    case file(String)
     case none
 
-    static let values = "tone|silence|none"
+    static let values = "tone|silence|file:PATH|none"
 
-    func makeCapture(clicks: ClickTrack) -> (any AudioCapture)? {
+    init?(_ text: String) {
+        switch text {
+        case "tone": self = .tone
+        case "silence": self = .silence
+        case "none": self = .none
+        default:
+            guard let path = path(in: text, after: "file:") else { return nil }
+            self = .file(path)
+        }
+    }
+
+    func makeCapture(
+        clicks: ClickTrack, with video: VideoSource, films: FilmSources
+    ) throws(CaptureError) -> (any AudioCapture)? {
         switch self {
+        case .automatic:
+            if case .file(let path) = video, let sound = films.sound(with: path) {
+                sound
+            } else {
+                ToneCapture(clicks: clicks)
+            }
         case .tone: ToneCapture(clicks: clicks)
         case .silence: SilenceCapture()
+        case .file(let path): try films.audio(path)
         case .none: nil
         }
     }
+}
+
+/// What follows `prefix` in `text`, if anything does.
+private func path(in text: String, after prefix: String) -> String? {
+    guard text.hasPrefix(prefix), text.count > prefix.count else { return nil }
+    return String(text.dropFirst(prefix.count))
 }

@@ -31,11 +31,15 @@ actor StreamFollower {
     }
 
     private func follow(_ streams: [String]) async {
-        guard subscriber == nil, let name = streams.first(where: { wanted == nil || wanted == $0 }) else { return }
+        // What was already on its way when the task was cancelled is no reason to begin anew.
+        guard !Task.isCancelled, subscriber == nil, let name = streams.first(where: { wanted == nil || wanted == $0 })
+        else { return }
         let subscriber = Subscriber(videoSink: sink, audioSink: sink)
         self.subscriber = subscriber
         do {
             try await session.subscribe(subscriber, to: name)
+        } catch .cancelled {
+            self.subscriber = nil
         } catch {
             Terminal.note("\(name): \(error)")
             if self.subscriber === subscriber { self.subscriber = nil }

@@ -2,6 +2,9 @@
 import time
 
 LIVE = "window.emisora && window.emisora.state === 'live'"
+# Read when something went wrong: what the browser says of the pictures it received.
+INBOUND = """(async () => { for (const report of (await call.peer.getStats()).values())
+    if (report.type === 'inbound-rtp' && report.kind === 'video') return JSON.stringify(report); return 'none'; })()"""
 
 
 def test_the_page_plays_pictures_and_sound(server, publish, browser, pictures):
@@ -21,7 +24,10 @@ def test_the_page_plays_pictures_and_sound(server, publish, browser, pictures):
         " if (window.emisora.stats.framesDecoded !== frames) { clearInterval(t);"
         " done({frames: window.emisora.stats.framesDecoded, at: performance.now()}); } }, 5); }); return r; })()")
     rate = (end["frames"] - start["frames"]) / (end["at"] - start["at"]) * 1000
-    assert rate >= 25, f"{rate:.1f} pictures a second"
+    if rate < 25:
+        inbound, offers = browser.evaluate(INBOUND), browser.evaluate("window.emisora.offers")
+        publisher.interrupt()
+        raise AssertionError(f"{rate:.1f} pictures a second; {offers} offers; {inbound}; {publisher.figures()}")
     stats = browser.evaluate("window.emisora.stats")
     assert (stats["width"], stats["height"]) == (640, 480)
     assert stats["bitrate"] > 50_000
@@ -88,3 +94,24 @@ def test_three_viewers_cost_one_encoder_and_a_late_one_sees_a_picture_within_a_s
     assert figures["framesEncoded"] <= figures["framesCaptured"]
     # Each picture went to up to three viewers, but was encoded once.
     assert figures["framesSent"] > figures["framesEncoded"]
+
+
+def test_pictures_go_on_through_an_ice_restart(server, publish, browser):
+    publish("demo", "--video", "pattern")
+    browser.open(server.http("/demo"))
+    browser.wait_for(LIVE, 15)
+    browser.wait_for("window.emisora.stats && window.emisora.stats.framesDecoded > 0", 10)
+    ufrag = "/a=ice-ufrag:(.*)/.exec(call.peer.{}Description.sdp)[1]"
+    before = [browser.evaluate(ufrag.format(side)) for side in ("local", "remote")]
+    # Longest gap between two pictures on show, from here on.
+    browser.evaluate(
+        "(() => { let last = performance.now(); window.gap = 0; const seen = () => { const now = performance.now();"
+        " window.gap = Math.max(window.gap, now - last); last = now; video.requestVideoFrameCallback(seen); };"
+        " video.requestVideoFrameCallback(seen); restartIce(call); })()")
+    browser.wait_for(f"{ufrag.format('remote')} !== '{before[1]}'", 10, "an answer with new credentials")
+    assert browser.evaluate(ufrag.format("local")) != before[0]
+    frames = browser.evaluate("window.emisora.stats.framesDecoded")
+    browser.wait_for(f"window.emisora.stats.framesDecoded >= {frames} + 90", 15, "90 more pictures")
+    assert browser.evaluate("window.emisora.state") == "live" and browser.evaluate("window.emisora.offers") == 1
+    assert browser.evaluate("call.peer.connectionState") == "connected"
+    assert browser.evaluate("window.gap") < 500

@@ -79,8 +79,9 @@ final class Counter: Sendable {
 
     var value: Int { count.load(ordering: .sequentiallyConsistent) }
 
-    func increment() {
-        count.add(1, ordering: .sequentiallyConsistent)
+    /// Gives the count that this makes.
+    @discardableResult func increment() -> Int {
+        count.add(1, ordering: .sequentiallyConsistent).newValue
     }
 }
 

@@ -136,6 +136,60 @@ import Testing
         #expect(try hash(seed: 7) != hash(seed: 8))
     }
 
+    @Test(arguments: [false, true])
+    func mediaFlowsThroughAnICERestartByEitherSide(byTheSender: Bool) throws {
+        let (sender, receiver) = try Self.pair(seed: 6) { NullSecurity() }
+        let simulation = Simulation(sender, receiver, conditions: .init(), seed: 6)
+        #expect(simulation.run(until: simulation.now + .seconds(5)) { sender.connectionState == .connected })
+        let before = try #require(sender.statistics.ice.requestsSent)
+        func ufrag(_ description: String) -> Substring? {
+            description.split(separator: "\r\n").first { $0.hasPrefix("a=ice-ufrag:") }
+        }
+        var ufrags: Set<Substring?> = []
+        simulation.schedule(at: simulation.now + .seconds(1)) { now in
+            let (restarting, other) = byTheSender ? (sender, receiver) : (receiver, sender)
+            guard let plain = try? restarting.makeOffer(), let offer = try? restarting.makeOffer(iceRestart: true),
+                let answer = try? other.answer(offer: offer, now: now)
+            else { return }
+            ufrags = [ufrag(plain), ufrag(offer), ufrag(answer)]
+            // The answer is on its way for half a second, during which media needs the old path.
+            simulation.schedule(at: now + .milliseconds(500)) { later in
+                try? restarting.setRemoteAnswer(answer, now: later)
+            }
+        }
+        let received = try Self.stream(simulation, sender, receiver, frames: 100)
+        #expect(received.count == 100)
+        #expect(ufrags.count == 3)
+        #expect(sender.connectionState == .connected && receiver.connectionState == .connected)
+        #expect(sender.statistics.ice.requestsSent > before)
+        simulation.run(until: simulation.now + .seconds(60))
+        #expect(sender.connectionState == .connected && receiver.connectionState == .connected)
+    }
+
+    @Test func aReofferWithTheSameCredentialsIsNoRestart() throws {
+        let (sender, receiver) = try Self.pair(seed: 8) { NullSecurity() }
+        let simulation = Simulation(sender, receiver, conditions: .init(), seed: 8)
+        #expect(simulation.run(until: simulation.now + .seconds(5)) { sender.connectionState == .connected })
+        let first = try sender.answer(offer: try receiver.makeOffer(), now: simulation.now)
+        try receiver.setRemoteAnswer(first, now: simulation.now)
+        let second = try sender.answer(offer: try receiver.makeOffer(), now: simulation.now)
+        func credentials(_ description: String) -> [Substring] {
+            description.split(separator: "\r\n").filter { $0.hasPrefix("a=ice-ufrag:") || $0.hasPrefix("a=ice-pwd:") }
+        }
+        #expect(credentials(first) == credentials(second) && !credentials(first).isEmpty)
+        #expect(sender.connectionState == .connected)
+    }
+
+    @Test func anOfferThatCannotBeAnsweredRestartsNothing() throws {
+        let (sender, receiver) = try Self.pair(seed: 9) { NullSecurity() }
+        let simulation = Simulation(sender, receiver, conditions: .init(), seed: 9)
+        #expect(simulation.run(until: simulation.now + .seconds(5)) { sender.connectionState == .connected })
+        let bad = try receiver.makeOffer().replacing("VP8", with: "VP7").replacing("opus", with: "silk")
+            .replacing("a=ice-ufrag:", with: "a=ice-ufrag:new")
+        #expect(throws: SDPError.self) { try sender.answer(offer: bad, now: simulation.now) }
+        #expect(try Self.stream(simulation, sender, receiver, frames: 30).count == 30)
+    }
+
     @Test func sendingStopsWhenConsentIsLost() throws {
         let (sender, receiver) = try Self.pair(seed: 3) { NullSecurity() }
         let simulation = Simulation(sender, receiver, conditions: .init(), seed: 3)

@@ -17,7 +17,7 @@ import Testing
         #expect(answer.bundle == ["0", "1"])
         #expect(answer.media.map(\.formats) == [["\(vp8)", "\(rtx)"], ["\(opus)"]])
         #expect(answer.media.map(\.direction) == [.sendonly, .sendonly])
-        #expect(answer.media.map(\.iceUfrag) == ["ours", nil])
+        #expect(answer.media.map(\.iceUfrag) == ["ours", "ours"])
         #expect(answer.media.map { $0.candidates.count } == [1, 0])
         #expect(answer.media[0].setup == .active)
         #expect(answer.media[0].formatParameters[rtx] == "apt=\(vp8)")

@@ -49,10 +49,20 @@ import Testing
         return (publisher, change(try viewer.answer(offer: offer, transport: Given.transport("viewer")).answer))
     }
 
+    @Test func refusesAnAnswerWithTwoTransports() throws {
+        var (machine, answer) = try exchange { $0.replacing("a=group:BUNDLE 0 1", with: "a=group:BUNDLE 0") }
+        let second = try #require(answer.ranges(of: "a=ice-ufrag:").last)
+        answer.insert(contentsOf: "other", at: second.upperBound)
+        let error = #expect(throws: SDPError.self) { _ = try machine.setRemoteAnswer(answer) }
+        guard case .invalid = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+    }
+
     @Test(arguments: [
         ("m=audio", "m=video"), ("a=mid:0", "a=mid:7"), ("a=rtcp-mux\r\n", ""), ("SAVPF 96 97", "SAVPF 96 97 98"),
         ("a=setup:active", "a=setup:actpass"), ("a=fingerprint", "a=x"), ("a=ice-pwd", "a=x"), ("VP8", "VP9"),
-        ("a=group:BUNDLE 0 1", "a=group:BUNDLE 0"),
     ])
     func refusesAnAnswerThatDoesNotFitAndStaysAsItWas(from: String, to: String) throws {
         var (machine, answer) = try exchange { $0.replacing(from, with: to) }

@@ -143,7 +143,10 @@ enum ViewerScript {
             if (mine.offered) send(message); else mine.held.push(message);
           };
           peer.onconnectionstatechange = () => {
-            if (mine === call && peer.connectionState === 'failed') ended('connectionFailed');
+            if (mine !== call) return;
+            if (peer.connectionState === 'failed') ended('connectionFailed');
+            // The path broke, as when a phone leaves the house: look for another one before this is given up.
+            if (peer.connectionState === 'disconnected') restartIce(mine);
           };
           watchFirstFrame(mine);
           peer.addTransceiver('audio', { direction: 'recvonly' });
@@ -157,6 +160,13 @@ enum ViewerScript {
           mine.offered = true;
           mine.held.forEach(send);
           mine.held = [];
+        }
+
+        // RFC 8445 section 9: pictures go on over the old path until a new one works.
+        async function restartIce(mine) {
+          if (!mine.peer.remoteDescription || mine.peer.signalingState !== 'stable') return;
+          await mine.peer.setLocalDescription(await mine.peer.createOffer({ iceRestart: true }));
+          if (mine === call) send({ type: 'offer', subscription: mine.id, sdp: mine.peer.localDescription.sdp });
         }
 
         async function accept(mine, sdp) {

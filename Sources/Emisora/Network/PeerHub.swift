@@ -187,13 +187,12 @@ final class PeerHub: EventLoopClient {
             // Before its path is validated a peer may already speak DTLS; the one whose check came from there holds it.
             return peerOfPath[path] ?? peerOfUnvalidatedPath[path]
         }
-        guard let message = try? STUNMessage(parsing: datagram) else { return nil }
-        if let username = message.username, let colon = username.firstIndex(of: UInt8(ascii: ":")) {
-            let fragment = String(decoding: username[..<colon], as: UTF8.self)
-            let peer = peers.first { $0.engine.localUfrag == fragment }
+        if let fragment = STUNUsername.localFragment(of: datagram) {
+            let peer = peers.first { $0.engine.ownsLocalFragment(fragment) }
             if let peer, peerOfPath[path] == nil { remember(peer, path) }
             return peer
         }
+        guard let message = try? STUNMessage(parsing: datagram) else { return nil }
         return peers.first { $0.engine.ownsTransaction(message.transactionID) } ?? peerOfPath[path]
     }
 

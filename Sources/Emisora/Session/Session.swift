@@ -43,12 +43,18 @@ public actor Session {
 
     private func start(_ options: Options) async throws(SessionError) {
         try core.start(options)
-        try await core.wait { $0.awaitWelcome(timeout: options.connectTimeout, $1) }
+        try await core.wait {
+            $0.awaitWelcome(timeout: options.connectTimeout, $1)
+        } cancel: {
+            $0.failWelcome(.cancelled)
+        }
     }
 
     deinit {
         loop.stop()
     }
+
+    // Each `async` call below heeds the cancellation of its task: it undoes what it began and throws `cancelled`.
 
     /// Joins the room of a URL such as `ws://127.0.0.1:8080/demo`.
     public static func connect(to url: String, options: Options = Options()) async throws(SessionError) -> Session {
@@ -88,7 +94,11 @@ public actor Session {
                 },
                 // A turn of the loop fetches what was encoded; the closure itself has nothing to do.
                 onEncoded: { [loop] in loop.execute {} })
-            try await core.wait { $0.announce(publisher, $1) }
+            try await core.wait {
+                $0.announce(publisher, $1)
+            } cancel: {
+                $0.completeAnnouncement(of: publisher.name, .failure(.cancelled))
+            }
         } catch {
             core.removePublication(publisher)
             await publisher.end()
@@ -104,7 +114,11 @@ public actor Session {
 
     /// Receives a stream of the room; returns when its publisher has answered. `subscriptionConnected` follows.
     public func subscribe(_ subscriber: Subscriber, to stream: String) async throws(SessionError) {
-        try await core.wait { $0.subscribe(subscriber, to: stream, $1) }
+        try await core.wait {
+            $0.subscribe(subscriber, to: stream, $1)
+        } cancel: {
+            $0.cancelSubscribe(subscriber)
+        }
     }
 
     /// Ends receiving, and waits for the subscriber's threads.

@@ -55,6 +55,15 @@ extension SessionCore {
         completion(result)
     }
 
+    /// Ends a subscription that its publisher has not answered yet.
+    func cancelSubscribe(_ subscriber: Subscriber) {
+        guard let id = subscriptions.first(where: { $0.value.reception.subscriber === subscriber })?.key,
+            subscriptions[id]?.answered != nil
+        else { return }
+        completeSubscribe(id, .failure(.cancelled))
+        removeReception(of: subscriber)
+    }
+
     func removeReception(of subscriber: Subscriber) {
         guard let id = subscriptions.first(where: { $0.value.reception.subscriber === subscriber })?.key,
             let subscription = subscriptions.removeValue(forKey: id)

@@ -3,6 +3,7 @@ import EmisoraCore
 import EmisoraCrypto
 import EmisoraEventLoop
 import EmisoraPeerEngine
+import EmisoraSDP
 import EmisoraSignalingClient
 import EmisoraSignalingProtocol
 
@@ -70,12 +71,21 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    /// Bridges an operation with a completion to the caller's `await`.
+    /// Bridges an operation with a completion to the caller's `await`. Where the caller's task is cancelled meanwhile,
+    /// `cancel` must see to it that the completion is called.
     func wait(
-        isolation: isolated (any Actor)? = #isolation, _ operation: (SessionCore, @escaping Completion) -> Void
+        isolation: isolated (any Actor)? = #isolation, _ operation: (SessionCore, @escaping Completion) -> Void,
+        cancel: @escaping @Sendable (SessionCore) -> Void
     ) async throws(SessionError) {
-        let result: Result<Void, SessionError> = await withCheckedContinuation { continuation in
-            operation(self) { continuation.resume(returning: $0) }
+        let result: Result<Void, SessionError> = await withTaskCancellationHandler {
+            // A closure that does not name the actor leaves it, and with it the loop's thread.
+            _ = isolation
+            return await withCheckedContinuation { continuation in
+                operation(self) { continuation.resume(returning: $0) }
+            }
+        } onCancel: {
+            // Runs after `operation`, which is on this thread now.
+            loop.execute { cancel(self) }
         }
         try result.get()
     }
@@ -88,7 +98,7 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    private func failWelcome(_ error: SessionError) {
+    func failWelcome(_ error: SessionError) {
         guard let completion = welcomed.take() else { return }
         shutdown(reason: error.description)
         completion(.failure(error))
@@ -208,24 +218,29 @@ final class SessionCore: @unchecked Sendable {
 
     private func handleOffer(_ subscription: String, _ sdp: String, now: Instant) {
         guard let peer = peer(of: subscription) else { return }
-        do {
+        do throws(SDPError) {
             channel.send(.answer(subscription: subscription, sdp: try peer.engine.answer(offer: sdp, now: now)))
             completeSubscribe(subscription, .success(()))
         } catch {
-            channel.send(.bye(subscription: subscription, reason: .invalidOffer))
-            endSubscription(subscription, reason: "\(error)", error: .system("\(error)"))
+            refuse(subscription, because: error, now: now)
         }
     }
 
     private func handleAnswer(_ subscription: String, _ sdp: String, now: Instant) {
         guard let peer = peer(of: subscription) else { return }
-        do {
+        do throws(SDPError) {
             try peer.engine.setRemoteAnswer(sdp, now: now)
             completeSubscribe(subscription, .success(()))
         } catch {
-            channel.send(.bye(subscription: subscription, reason: .invalidOffer))
-            endSubscription(subscription, reason: "\(error)", error: .system("\(error)"))
+            refuse(subscription, because: error, now: now)
         }
+    }
+
+    /// A description of the peer's that cannot be used ends its subscription, on whichever side we are.
+    private func refuse(_ subscription: String, because error: SDPError, now: Instant) {
+        channel.send(.bye(subscription: subscription, reason: .invalidOffer))
+        endSubscription(subscription, reason: error.description, error: .system(error.description))
+        endDelivery(subscription, reason: error.description, now: now)
     }
 
     private func handleEnd(_ subscription: String, reason: SubscriptionEndReason, now: Instant) {

@@ -14,12 +14,15 @@ public enum SessionError: Error, Equatable, Sendable, CustomStringConvertible {
     case invalidState(String)
     /// The answer did not come in time.
     case timedOut(String)
+    /// The task that asked was cancelled; what it had begun is undone.
+    case cancelled
 
     public var description: String {
         switch self {
         case .invalidURL(let url): "\(url) is no session URL; it should look like ws://127.0.0.1:8080/ROOM."
         case .connectFailed(let reason): reason
         case .refused(let code, let message): "The server refused (\(code)): \(message)"
+        case .cancelled: "The task was cancelled."
         case .system(let text), .captureFailed(let text), .invalidState(let text), .timedOut(let text): text
         }
     }

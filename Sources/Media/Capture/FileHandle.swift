@@ -1,12 +1,12 @@
 import Glibc
 
 /// Owns a file descriptor; closes it when it goes.
-final class FileHandle: Sendable {
+package final class FileHandle: Sendable {
     /// In bytes, when it was opened for reading.
-    let size: Int
+    package let size: Int
     private let descriptor: Int32
 
-    init(reading path: String) throws(CaptureError) {
+    package init(reading path: String) throws(CaptureError) {
         descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .file(path: path, code: errno) }
         var status = stat()
@@ -34,14 +34,14 @@ final class FileHandle: Sendable {
     }
 
     /// Up to `limit` bytes from `offset`; fewer at the end of the file.
-    func bytes(at offset: Int, upTo limit: Int) -> [UInt8] {
+    package func bytes(at offset: Int, upTo limit: Int) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: limit) { buffer, count in
             count = read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
         }
     }
 
     /// Fills `buffer` from `offset`; returns how many bytes there were.
-    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
+    package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
         var done = 0
         while done < buffer.count {
             let count = pread(

@@ -1,13 +1,13 @@
 /// SplitMix64 (Steele, Lea, Flood 2014): small, fast, and the same sequence for the same seed everywhere. For
 /// pictures; not for anything secret.
-struct SplitMix64: RandomNumberGenerator, Sendable {
+package struct SplitMix64: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    init(seed: UInt64) {
+    package init(seed: UInt64) {
         state = seed
     }
 
-    mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var z = state
         z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -16,7 +16,7 @@ struct SplitMix64: RandomNumberGenerator, Sendable {
     }
 
     /// A number in 0..<bound, for small bounds; `bound` must not be 0.
-    mutating func below(_ bound: Int) -> Int {
+    package mutating func below(_ bound: Int) -> Int {
         Int(((next() >> 32) &* UInt64(bound)) >> 32)
     }
 }

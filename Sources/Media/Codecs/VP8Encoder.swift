@@ -43,14 +43,15 @@ public final class VP8Encoder {
     private var isOpen = false
     /// The largest size since the codec was opened: it can shrink and grow again below this.
     private var openedSize = (width: 0, height: 0)
-    private var firstTimestamp: Instant?
-    private var lastTicks: Int64 = -1
+    private var frameRate: FrameRateEstimate
+    private var nextTicks: Int64 = 0
     private static let ticksPerSecond: Int64 = 90_000
     /// The header has 14 bits for each side (RFC 6386 §9.1).
     private static let sides = 1...16_383
 
     public init(_ configuration: Configuration) throws(CodecError) {
         self.configuration = configuration
+        frameRate = FrameRateEstimate(nominal: configuration.maximumFramesPerSecond)
         try open()
     }
 
@@ -68,9 +69,10 @@ public final class VP8Encoder {
         if isOpen { try applySettings() }
     }
 
-    /// Only the first picture's duration rests on it; those after it last as long as their timestamps say.
+    /// What is expected before the pictures' timestamps tell their rate.
     public func setMaximumFramesPerSecond(_ rate: Double) {
         configuration.maximumFramesPerSecond = rate
+        frameRate.nominal = rate
     }
 
     /// Encodes a picture. Another size than before starts with a key frame.
@@ -158,25 +160,14 @@ public final class VP8Encoder {
         if isOpen { vpx_codec_destroy(&codec) }
         isOpen = false
         codec = vpx_codec_ctx_t()
-        firstTimestamp = nil
-        lastTicks = -1
+        nextTicks = 0
     }
 
-    /// The picture's time in ticks, always rising, and how long it lasts: as long as the one before did, within reason,
-    /// since that is what the rate control divides its bits by.
+    /// The picture's place on the encoder's even clock, and how long it lasts.
     private func advanceTime(to timestamp: Instant) -> (ticks: Int64, duration: Int64) {
-        let first = firstTimestamp ?? timestamp
-        firstTimestamp = first
-        let nanoseconds = max(0, (timestamp - first).nanoseconds)
-        let exact =
-            nanoseconds / 1_000_000_000 * Self.ticksPerSecond
-            + nanoseconds % 1_000_000_000 * Self.ticksPerSecond / 1_000_000_000
-        let ticks = max(exact, lastTicks + 1)
-        let rate = configuration.maximumFramesPerSecond
-        let nominal = Self.ticksPerSecond / Int64(rate.isFinite ? min(max(1, rate), 1_000) : 30)
-        let duration = lastTicks < 0 ? nominal : min(max(ticks - lastTicks, nominal / 4), Self.ticksPerSecond)
-        lastTicks = ticks
-        return (ticks, duration)
+        let duration = Int64((Double(Self.ticksPerSecond) / frameRate.add(timestamp)).rounded())
+        defer { nextTicks += duration }
+        return (nextTicks, duration)
     }
 
     private static func image(

@@ -48,6 +48,7 @@ package final class DTLSTransport {
     private let bio: DatagramBIO
     private var role: Role = .server
     private var state: State = .idle
+    private var premature = PrematureRecordFilter()
     private var expectedFingerprints: [Fingerprint] = []
     private var events: [Event] = []
     private var retransmitAt: Instant?
@@ -110,7 +111,9 @@ package final class DTLSTransport {
         case .handshaking, .awaitingFingerprint, .connected: break
         case .idle, .closed, .failed: return
         }
-        bio.supply(datagram)
+        let allowed = premature.allowedByteCount(of: datagram)
+        guard allowed > 0 else { return }
+        bio.supply(datagram.extracting(first: allowed))
         advance(now: now)
     }
 

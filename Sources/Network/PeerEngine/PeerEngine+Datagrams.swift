@@ -36,8 +36,8 @@ extension PeerEngine {
 
     /// Whether a STUN response answers a request of this peer's.
     package func ownsTransaction(_ id: STUNTransactionID) -> Bool { ice.ownsTransaction(id) }
-    /// Our fragment of the user names of the peer's checks.
-    package var localUfrag: String { ice.localCredentials.ufrag }
+    /// Whether checks whose user name begins with that fragment are for this peer.
+    package func ownsLocalFragment(_ fragment: String) -> Bool { ice.ownsLocalFragment(fragment) }
     /// Whether media from that path is this peer's.
     package func isValidated(_ path: ICEPath) -> Bool { ice.isValidated(path) }
 

@@ -7,22 +7,45 @@ import EmisoraSDP
 /// Offer, answer and candidates.
 extension PeerEngine {
     /// Makes our offer; we control ICE from then on (RFC 8445 §6.1.1).
-    package func makeOffer() throws(SDPError) -> String {
-        let offer = try negotiation.makeOffer(transport: transportParameters)
+    ///
+    /// - Parameter iceRestart: New credentials: both sides look for paths anew, while media goes on over the old one
+    ///   until a new one works (RFC 8445 §9).
+    package func makeOffer(iceRestart: Bool = false) throws(SDPError) -> String {
+        var attempt = negotiation
+        var offer = try attempt.makeOffer(transport: transportParameters)
+        if iceRestart {
+            ice.restart()
+            attempt = negotiation
+            offer = try attempt.makeOffer(transport: transportParameters)
+        }
+        negotiation = attempt
         ice.setRole(.controlling)
         return offer
     }
 
     /// Takes the peer's answer to our offer and begins to connect.
     package func setRemoteAnswer(_ text: String, now: Instant) throws(SDPError) {
-        apply(try negotiation.setRemoteAnswer(text), now: now)
+        var attempt = negotiation
+        let session = try attempt.setRemoteAnswer(text)
+        let remote = try RemoteTransport(of: session)
+        negotiation = attempt
+        apply(session, remote, now: now)
     }
 
-    /// Takes the peer's offer, begins to connect and gives our answer, which carries all our candidates.
+    /// Takes the peer's offer, begins to connect and gives our answer, which carries all our candidates. Other ICE
+    /// credentials than before are a restart by the peer, which our answer joins with new ones (RFC 8839 §4.4.1.1.1).
     package func answer(offer text: String, now: Instant) throws(SDPError) -> String {
-        let (answer, session) = try negotiation.answer(offer: text, transport: transportParameters)
+        var attempt = negotiation
+        var (answer, session) = try attempt.answer(offer: text, transport: transportParameters)
+        let remote = try RemoteTransport(of: session)
+        if let known = ice.remoteCredentials, remote.credentials != known {
+            ice.restart()
+            attempt = negotiation
+            (answer, session) = try attempt.answer(offer: text, transport: transportParameters)
+        }
+        negotiation = attempt
         ice.setRole(session.isRemoteICELite ? .controlling : .controlled)
-        apply(session, now: now)
+        apply(session, remote, now: now)
         return answer
     }
 
@@ -52,21 +75,13 @@ extension PeerEngine {
             isEndOfCandidates: true)
     }
 
-    private func apply(_ session: NegotiatedSession, now: Instant) {
+    private func apply(_ session: NegotiatedSession, _ remote: RemoteTransport, now: Instant) {
         negotiated = session
         makeStreams(session)
-        let fingerprints = session.remoteFingerprints.compactMap {
-            Fingerprint(algorithm: $0.algorithm, text: $0.value)
-        }
-        security.setRemoteFingerprints(fingerprints, now: now)
-        guard let credentials = ICECredentials(ufrag: session.remoteUfrag, password: session.remotePassword),
-            !fingerprints.isEmpty
-        else {
-            enter(.failed, reason: "The peer's description has no usable ICE credentials or fingerprint.")
-            return
-        }
-        enter(.connecting, reason: "")
-        ice.setRemoteCredentials(credentials, now: now)
+        security.setRemoteFingerprints(remote.fingerprints, now: now)
+        // A connection that stands stays what it is through re-offers and restarts.
+        if state == .new || state == .failed { enter(.connecting, reason: "") }
+        ice.setRemoteCredentials(remote.credentials, now: now)
         add(session.remoteCandidates, now: now)
         if session.remoteCandidatesEnded { ice.remoteEndOfCandidates(now: now) }
         startSecurityIfPossible(now: now)
@@ -123,5 +138,22 @@ extension PeerEngine {
         guard !isSecurityStarted, ice.selectedPath != nil, let negotiated else { return }
         isSecurityStarted = true
         security.start(role: negotiated.dtlsRole == .client ? .client : .server, now: now)
+    }
+}
+
+/// What a description says of the peer's transport, where it can be used.
+private struct RemoteTransport {
+    let credentials: ICECredentials
+    let fingerprints: [Fingerprint]
+
+    init(of session: NegotiatedSession) throws(SDPError) {
+        guard let credentials = ICECredentials(ufrag: session.remoteUfrag, password: session.remotePassword) else {
+            throw .invalid(reason: "its ICE user fragment or password breaks RFC 8839 section 5.4")
+        }
+        self.credentials = credentials
+        fingerprints = session.remoteFingerprints.compactMap { Fingerprint(algorithm: $0.algorithm, text: $0.value) }
+        guard !fingerprints.isEmpty else {
+            throw .invalid(reason: "none of its certificate fingerprints is of a kind that is known here")
+        }
     }
 }

@@ -280,13 +280,11 @@ package struct OfferAnswerMachine: Sendable {
     private func addTransport(
         _ transport: TransportParameters, setup: DTLSSetup, isTagged: Bool, to section: inout MediaSection
     ) {
-        // Firefox 153 loses the page's process over an answer whose bundled section has no a=fingerprint, so these two
-        // stand in every section.
+        // RFC 9429 §5.3.1 asks for these in the tagged section of an answer only, but browsers write them into all, and
+        // Firefox 153 counts on it: without a fingerprint its page's process dies, and credentials in one section alone
+        // it refuses as a "partial ICE restart".
         section.fingerprints = [transport.fingerprint]
         section.setup = setup
-        // RFC 9429 §5.2.1: in an initial offer each section has them, so that a peer without BUNDLE could answer; we
-        // always bundle, so the tagged section suffices in an answer, and in an offer all have them.
-        guard isTagged || setup == .actpass else { return }
         section.iceUfrag = transport.iceUfrag
         section.icePassword = transport.icePassword
         section.candidates = isTagged ? transport.candidates : []

@@ -86,6 +86,34 @@ import Testing
         #expect(choice.chosen == CameraMode(fourcc: .uyvy, width: 1920, height: 1080, interval: nil))
     }
 
+    @Test("where a range of sizes has rates that fall with size, the wished size's own count")
+    func ratesOfRanges() throws {
+        let range = V4L2SizeSteps(minimum: 64, maximum: 4096, step: 64)
+        let nodes = FakeVideoNodes([
+            "/dev/video0": { request throws(V4L2Error) in
+                switch request {
+                case .enumerateFormat(_, 0):
+                    return .formatDescription(V4L2FormatDescription(pixelFormat: FourCC.nv12.rawValue))
+                case .enumerateFrameSize(_, 0):
+                    return .frameSize(.stepwise(width: range, height: range, isContinuous: false))
+                case .enumerateFrameInterval(_, let width, _, 0):
+                    return .frameInterval(.discrete(V4L2Fraction(1, width > 640 ? 5 : 30)))
+                case .enumerateFormat, .enumerateFrameSize, .enumerateFrameInterval:
+                    throw V4L2Error(request.name, code: EINVAL)
+                default: return try FakeVideoNodes.camera(CameraLists.vga.modes)(request)
+                }
+            }
+        ])
+        let wish = CameraWish(width: 640, height: 512, frameRate: 30)
+        let small = try CameraDiscovery.camera(nil, wish: wish, in: nodes)
+        #expect(
+            CameraModeChoice.choose(wish, from: small.modes).chosen
+                == CameraMode(fourcc: .nv12, width: 640, height: 512, interval: FrameInterval(1, 30)))
+        // Without a wish, what all sizes have.
+        let any = try CameraDiscovery.camera(nil, in: nodes)
+        #expect(any.modes.formats.first?.sizes.first?.intervals == [.discrete(FrameInterval(1, 5))])
+    }
+
     @Test("an input without a signal, which has no rates to list, is listed all the same")
     func noSignal() throws {
         let nodes = FakeVideoNodes([

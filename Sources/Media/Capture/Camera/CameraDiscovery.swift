@@ -33,15 +33,22 @@ public enum CameraDiscovery {
     public static func cameras() -> Cameras { cameras(in: LinuxV4L2()) }
 
     /// One camera, by its node's path, its bus path or its card's name; the first one if `nil`.
-    public static func camera(_ device: String? = nil) throws(CameraError) -> Camera {
-        try camera(device, in: LinuxV4L2())
+    ///
+    /// - Parameter wish: Where sizes are a range, the rates are those near the wished size; without a wish those of the
+    ///   largest.
+    public static func camera(
+        _ device: String? = nil, wish: CameraWish = CameraWish()
+    ) throws(CameraError) -> Camera {
+        try camera(device, wish: wish, in: LinuxV4L2())
     }
 
     package static func cameras(in system: any V4L2System) -> Cameras {
         var cameras = Cameras()
         for path in system.nodes() {
             do throws(CameraError) {
-                cameras.found.append(try look(at: try CameraLocator(system: system).open(path), in: system))
+                cameras.found.append(
+                    try look(
+                        at: try CameraLocator(system: system).open(path), wish: CameraWish(), in: system))
             } catch {
                 if case .notACamera = error { continue }
                 cameras.refused.append(error)
@@ -50,16 +57,18 @@ public enum CameraDiscovery {
         return cameras
     }
 
-    package static func camera(_ device: String?, in system: any V4L2System) throws(CameraError) -> Camera {
-        try look(at: try CameraLocator(system: system).find(device), in: system)
+    package static func camera(
+        _ device: String?, wish: CameraWish = CameraWish(), in system: any V4L2System
+    ) throws(CameraError) -> Camera {
+        try look(at: try CameraLocator(system: system).find(device), wish: wish, in: system)
     }
 
     private static func look(
-        at found: CameraLocator.Found, in system: any V4L2System
+        at found: CameraLocator.Found, wish: CameraWish, in system: any V4L2System
     ) throws(CameraError) -> Camera {
         defer { found.device.close() }
         do throws(V4L2Error) {
-            let modes = try CameraModes(of: found.device, type: found.type, capability: found.capability)
+            let modes = try CameraModes(of: found.device, type: found.type, capability: found.capability, wish: wish)
             return Camera(identity: found.identity, modes: modes)
         } catch {
             throw CameraError(error, path: found.identity.path, in: system)

@@ -28,6 +28,17 @@ public enum CameraInterruption: Hashable, Sendable {
     case sourceChanged
 }
 
+extension CameraInterruption: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .unplugged: "The camera was unplugged."
+        case .stalled: "The camera gives no pictures any more."
+        case .failed(let error): "The camera failed: \(error)."
+        case .sourceChanged: "The camera's input changed."
+        }
+    }
+}
+
 /// Which camera it is, wherever its node is numbered.
 public struct CameraIdentity: Hashable, Sendable {
     /// Such as `/dev/video0`; changes when the camera is plugged in again.

@@ -8,11 +8,13 @@ extension CameraModes {
 
     /// Asks a device what it offers. What it lists beyond the caps is left out, and ``isPartial`` says so.
     ///
+    /// - Parameter wish: Where a format has a range of sizes, its intervals are those of the size that comes nearest to
+    ///   the wished one; without a wish those of the largest, which is the slowest.
     /// - Throws: The driver's error, if it is another than the end of a list.
     package init(
-        of device: any V4L2Device, type: V4L2BufferType, capability: V4L2Capability
+        of device: any V4L2Device, type: V4L2BufferType, capability: V4L2Capability, wish: CameraWish = CameraWish()
     ) throws(V4L2Error) {
-        var reader = CameraModesReader(device: device)
+        var reader = CameraModesReader(device: device, wish: wish)
         self.init(
             label: capability.card, driver: capability.driver, bus: capability.busInfo,
             multiplanar: type == .videoCaptureMultiplanar, formats: try reader.formats(type))
@@ -24,10 +26,12 @@ extension CameraModes {
 private struct CameraModesReader {
     let device: any V4L2Device
     var isPartial = false
+    private let wished: FrameSize?
     private var requests = 0
 
-    init(device: any V4L2Device) {
+    init(device: any V4L2Device, wish: CameraWish) {
         self.device = device
+        wished = wish.width.flatMap { width in wish.height.map { FrameSize(width, $0) } }
     }
 
     mutating func formats(_ type: V4L2BufferType) throws(V4L2Error) -> [CameraModes.Format] {
@@ -56,12 +60,12 @@ private struct CameraModesReader {
                 (width, height) = (w, h)
                 extent = .discrete(width: Int(w), height: Int(h))
             case .stepwise(let w, let h, let isContinuous):
-                // The intervals of a range are asked for at its largest size, which is its slowest.
-                (width, height) = (w.maximum, h.maximum)
                 let range = CameraModes.SizeRange(
                     minWidth: Int(w.minimum), maxWidth: Int(w.maximum), stepWidth: Int(w.step),
                     minHeight: Int(h.minimum), maxHeight: Int(h.maximum), stepHeight: Int(h.step))
                 extent = isContinuous ? .continuous(range) : .stepwise(range)
+                let nearest = wished.flatMap { extent.sizes(near: $0).first }
+                (width, height) = nearest.map { (UInt32($0.width), UInt32($0.height)) } ?? (w.maximum, h.maximum)
             }
             let intervals = try list { (device, index) throws(V4L2Error) in
                 try device.enumerateFrameInterval(

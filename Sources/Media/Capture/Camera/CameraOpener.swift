@@ -32,7 +32,7 @@ struct CameraOpener: Sendable {
 
     /// Chooses a mode of an opened camera and starts it.
     func open(_ found: CameraLocator.Found, wish: CameraWish) throws(CameraError) -> (CameraStream, Plan) {
-        let explained = CameraModeChoice.choose(wish, from: try modes(of: found))
+        let explained = CameraModeChoice.choose(wish, from: try modes(of: found, wish: wish))
         if let choice = explained.chosen {
             let plan = Plan(choice: choice, reason: explained.reason, converting: false)
             return (try stream(found, plan), plan)
@@ -42,7 +42,7 @@ struct CameraOpener: Sendable {
         guard let converted = try? CameraLocator(system: system).open(path, converting: true) else {
             throw .noUsableMode(path: path, reason: explained.reason)
         }
-        guard let choice = CameraModeChoice.choose(wish, from: try modes(of: converted)).chosen else {
+        guard let choice = CameraModeChoice.choose(wish, from: try modes(of: converted, wish: wish)).chosen else {
             converted.device.close()
             throw .noUsableMode(path: path, reason: explained.reason)
         }
@@ -59,9 +59,9 @@ struct CameraOpener: Sendable {
         return try stream(try CameraLocator(system: system).open(found.identity.path, converting: true), plan)
     }
 
-    private func modes(of found: CameraLocator.Found) throws(CameraError) -> CameraModes {
+    private func modes(of found: CameraLocator.Found, wish: CameraWish) throws(CameraError) -> CameraModes {
         do throws(V4L2Error) {
-            return try CameraModes(of: found.device, type: found.type, capability: found.capability)
+            return try CameraModes(of: found.device, type: found.type, capability: found.capability, wish: wish)
         } catch {
             found.device.close()
             throw CameraError(error, path: found.identity.path, in: system)
