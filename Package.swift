@@ -151,6 +151,7 @@ let package = Package(
         .executableTarget(
             name: "BasicVideoCapturer", dependencies: ["Emisora"], path: "samples/BasicVideoCapturer"),
         .executableTarget(name: "TwoPeerLoopback", dependencies: ["Emisora"], path: "samples/TwoPeerLoopback"),
+        .executableTarget(name: "CameraPublisher", dependencies: ["Emisora"], path: "samples/CameraPublisher"),
         .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
         .executableTarget(name: "PushFrames", dependencies: ["Emisora"], path: "samples/PushFrames"),
         .executableTarget(

@@ -8,6 +8,7 @@ public final class AudioCaptureConsumer: FateKeeper, Sendable {
     /// How many frames wait at most; when one more comes, the oldest goes. 16 frames of 20 ms are 320 ms.
     public let queueLimit: Int
     private let monitor = Monitor(State())
+    private let onReport: (@Sendable (CaptureReport) -> Void)?
 
     private struct State: Sendable {
         var intake = Intake()
@@ -20,8 +21,10 @@ public final class AudioCaptureConsumer: FateKeeper, Sendable {
         }
     }
 
-    package init(queueLimit: Int = 16) {
+    /// - Parameter onReport: Told what the capturer reports, on its thread; must not block.
+    package init(queueLimit: Int = 16, onReport: (@Sendable (CaptureReport) -> Void)? = nil) {
         self.queueLimit = max(1, queueLimit)
+        self.onReport = onReport
     }
 
     // MARK: For capturers
@@ -49,11 +52,20 @@ public final class AudioCaptureConsumer: FateKeeper, Sendable {
     /// Counts frames that the capturer had but did not hand over.
     public func didDrop(_ reason: DropReason, count: Int = 1) {
         monitor.withLock { $0.ledger.drop(reason, count: count) }
+        if count > 0 { onReport?(.dropped(reason, count: count)) }
     }
 
     /// Counts frames that a driver or device lost before the capturer saw them.
     public func didLoseInDriver(count: Int) {
         monitor.withLock { $0.ledger.lose(count: count) }
+        if count > 0 { onReport?(.lostByDriver(count: count)) }
+    }
+
+    /// The source is over by itself; the last that a capturer has to say.
+    ///
+    /// - Parameter error: Why, where it ought to have gone on.
+    public func didEnd(_ error: CaptureError? = nil) {
+        onReport?(.ended(error))
     }
 
     /// What became of all frames so far.

@@ -14,7 +14,7 @@ import Synchronization
 public final class VideoCaptureConsumer: FateKeeper, Sendable {
     private let pool: VideoFramePool
     private let monitor = Monitor(State())
-    private let onDrop: (@Sendable (DropReason, Int) -> Void)?
+    private let onReport: (@Sendable (CaptureReport) -> Void)?
 
     private struct State: Sendable {
         var intake = Intake()
@@ -40,10 +40,10 @@ public final class VideoCaptureConsumer: FateKeeper, Sendable {
 
     /// - Parameters:
     ///   - poolLimit: How many frames of the pool can be alive at a time.
-    ///   - onDrop: Told of drops that the capturer reports, on its thread; must not block.
-    package init(poolLimit: Int = 12, onDrop: (@Sendable (DropReason, Int) -> Void)? = nil) {
+    ///   - onReport: Told what the capturer reports, on its thread; must not block.
+    package init(poolLimit: Int = 12, onReport: (@Sendable (CaptureReport) -> Void)? = nil) {
         pool = VideoFramePool(limit: poolLimit)
-        self.onDrop = onDrop
+        self.onReport = onReport
     }
 
     // MARK: For capturers
@@ -80,12 +80,21 @@ public final class VideoCaptureConsumer: FateKeeper, Sendable {
     /// Counts frames that the capturer had but did not hand over.
     public func didDrop(_ reason: DropReason, count: Int = 1) {
         monitor.withLock { $0.ledger.drop(reason, count: count) }
-        if count > 0 { onDrop?(reason, count) }
+        if count > 0 { onReport?(.dropped(reason, count: count)) }
     }
 
     /// Counts frames that a driver or device lost before the capturer saw them.
     public func didLoseInDriver(count: Int) {
         monitor.withLock { $0.ledger.lose(count: count) }
+        if count > 0 { onReport?(.lostByDriver(count: count)) }
+    }
+
+    /// The source is over by itself: the end of a film, a window that was closed. The last that a capturer has to say;
+    /// it need not be stopped any more.
+    ///
+    /// - Parameter error: Why, where it ought to have gone on.
+    public func didEnd(_ error: CaptureError? = nil) {
+        onReport?(.ended(error))
     }
 
     /// What can be used at most; changes while capturing.

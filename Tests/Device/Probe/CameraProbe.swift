@@ -148,21 +148,23 @@ private struct FrameFollower {
     private(set) var frames = ProbeReport.Frames()
     private var lastTimestamp: Instant?
     private var lastPicture: [UInt8] = []
-    private var capturedAtFirst = 0
+    private var first: (timestamp: Instant, captured: Int)?
 
     mutating func take(_ frame: VideoFrame, at now: Instant, _ ledger: CaptureLedger) {
         let now = now.seconds
-        if let first = frames.firstAt, let last = frames.lastAt {
+        if let first, let last = frames.lastAt {
             frames.longestSilence = max(frames.longestSilence, now - last)
-            frames.capturedRate = Double(ledger.captured - capturedAtFirst) / (now - first)
+            // By the driver's clock: when the first frame gets here says little on a busy host.
+            let duration = (frame.timestamp - first.timestamp).inSeconds
+            frames.capturedRate = Double(ledger.captured - first.captured) / duration
         } else {
             frames.firstAt = now
-            capturedAtFirst = ledger.captured
+            first = (frame.timestamp, ledger.captured)
             CameraProbe.tell("\(now) first frame")
         }
         frames.lastAt = now
         frames.count += 1
-        if frames.count.isMultiple(of: 10) { CameraProbe.tell("\(now) \(frames.count) frames") }
+        if frames.count.isMultiple(of: 5) { CameraProbe.tell("\(now) \(frames.count) frames") }
         if let lastTimestamp, frame.timestamp <= lastTimestamp { frames.timestampsIncrease = false }
         lastTimestamp = frame.timestamp
         if differsFromLast(frame) { frames.changes.append(now) }
