@@ -13,6 +13,7 @@ let package = Package(
         .library(name: "Emisora", targets: ["Emisora"]),
         .library(name: "EmisoraFiles", targets: ["EmisoraFiles"]),
         .library(name: "EmisoraScreen", targets: ["EmisoraScreen"]),
+        .library(name: "EmisoraTesting", targets: ["EmisoraTesting"]),
         .executable(name: "emisora", targets: ["emisora-cli"]),
         .executable(name: "signaling-server", targets: ["signaling-server"]),
     ],
@@ -126,6 +127,9 @@ let package = Package(
         .target(
             name: "EmisoraScreen", dependencies: ["CEmisoraXCB", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Screen"),
+        .target(
+            name: "EmisoraTesting", dependencies: ["EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Sources/Testing"),
 
         // Floor 8
         .target(
@@ -181,8 +185,14 @@ let package = Package(
             path: "Tests/ICE"),
         .testTarget(
             name: "EmisoraMediaTests",
-            dependencies: ["CEmisoraJPEG", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            dependencies: [
+                "CEmisoraJPEG", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraTesting", "EmisoraVideo",
+            ],
             path: "Tests/Media"),
+        .testTarget(
+            name: "EmisoraConformanceKitTests",
+            dependencies: ["EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraTesting", "EmisoraVideo"],
+            path: "Tests/ConformanceKit"),
         .testTarget(
             name: "EmisoraFilesTests",
             dependencies: [

@@ -8,6 +8,7 @@ public final class AudioCaptureConsumer: FateKeeper, Sendable {
     /// How many frames wait at most; when one more comes, the oldest goes. 16 frames of 20 ms are 320 ms.
     public let queueLimit: Int
     private let monitor = Monitor(State())
+    private let onConsume: (@Sendable (AudioFrame) -> Void)?
 
     private struct State: Sendable {
         var intake = Intake()
@@ -20,8 +21,11 @@ public final class AudioCaptureConsumer: FateKeeper, Sendable {
         }
     }
 
-    package init(queueLimit: Int = 16) {
+    /// - Parameter onConsume: Shown each frame before anything is done with it, on the capturer's thread, which it may
+    ///   hold.
+    package init(queueLimit: Int = 16, onConsume: (@Sendable (AudioFrame) -> Void)? = nil) {
         self.queueLimit = max(1, queueLimit)
+        self.onConsume = onConsume
     }
 
     // MARK: For capturers
@@ -29,6 +33,7 @@ public final class AudioCaptureConsumer: FateKeeper, Sendable {
     /// Hands over a frame. Never blocks.
     @discardableResult
     public func consume(_ frame: AudioFrame) -> ConsumeResult {
+        onConsume?(frame)
         let result = monitor.withLock { state -> ConsumeResult in
             if let reason = state.intake.refusal {
                 state.ledger.drop(reason)
