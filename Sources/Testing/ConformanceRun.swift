@@ -33,7 +33,8 @@ struct ConformanceRun<Subject: CaptureSubject> {
     ) throws(CaptureError) {
         guard options.checks.contains(check) else { return }
         guard check == .startAndStop || canGoOn else {
-            report.add(check, .impossible("\(ConformanceCheck.startAndStop.rawValue) or another check before it failed"))
+            report.add(
+                check, .impossible("\(ConformanceCheck.startAndStop.rawValue) or another check before it failed"))
             return
         }
         let bench = try makeBench()
@@ -132,7 +133,9 @@ struct ConformanceRun<Subject: CaptureSubject> {
         let wanted = checks.filter { options.checks.contains($0.0) }
         guard !wanted.isEmpty else { return }
         guard canGoOn else {
-            for (check, _) in wanted { report.add(check, .impossible("startAndStop or another check before it failed")) }
+            for (check, _) in wanted {
+                report.add(check, .impossible("startAndStop or another check before it failed"))
+            }
             return
         }
         let bench = try makeBench()
@@ -156,12 +159,21 @@ struct VideoConformance {
     mutating func run() throws(CaptureError) -> ConformanceReport {
         let options = checks.options
         try checks.checkLifeCycle()
+        // Each frame is let go of when the next one comes, as an encoder would that takes its time: when the capturer has
+        // long let go of it.
+        let encoding = Monitor<VideoFrame?>(nil)
+        defer { withExtendedLifetime(encoding.withLock { $0.take() }) {} }
         try checks.checkWatched(
             taking: { consumer, deadline in
                 guard let taken = consumer.waitForLatest(until: deadline) else { return nil }
                 let frame = taken.frame
                 taken.encoded()
-                return timeToLetGo(frame)
+                let former = encoding.withLock { encoding in
+                    defer { encoding = frame }
+                    return encoding.take()
+                }
+                guard let former else { return nil }
+                return timeToLetGo(consume former)
             },
             [
                 (

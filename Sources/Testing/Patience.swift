@@ -1,5 +1,6 @@
 import EmisoraCapture
 import EmisoraCore
+import Glibc
 
 /// How long something may take. Counted in short waits, each as long as it was meant to be however long it really was:
 /// on a machine that is busy the thread that is waited for and this one are late alike.
@@ -32,10 +33,12 @@ struct Patience: Sendable {
 /// A call into the capturer on a thread of its own, since it may never return.
 final class GuardedCall<Success: Sendable>: Sendable {
     private let outcome = Monitor<Success?>(nil)
+    private let caller = Monitor<UInt?>(nil)
 
     init(_ body: @escaping @Sendable () -> Success) throws(CaptureError) {
-        let outcome = outcome
+        let (outcome, caller) = (outcome, caller)
         try MediaThread().start { _ in
+            caller.withLock { $0 = UInt(pthread_self()) }
             let success = body()
             outcome.withLock { $0 = success }
             outcome.notifyAll()
@@ -47,5 +50,6 @@ final class GuardedCall<Success: Sendable>: Sendable {
         patience.wait(on: outcome) { $0 }
     }
 
-    var hasReturned: Bool { outcome.withLock { $0 != nil } }
+    /// The thread that the call is made on, once it has begun.
+    var thread: UInt? { caller.withLock { $0 } }
 }

@@ -39,7 +39,8 @@ import Testing
         let path = "/tmp/emisora-conformance-\(getpid()).y4m"
         defer { unlink(path) }
         let pool = VideoFramePool()
-        var writer = try Y4MWriter(path: path, size: VideoSize(width: 64, height: 48), frameRate: FrameRate(30_000, 1001)!)
+        var writer = try Y4MWriter(
+            path: path, size: VideoSize(width: 64, height: 48), frameRate: FrameRate(30_000, 1001)!)
         for number in 0..<7 {
             var picture = try pool.makeFrame(VideoFormat(.i420, width: 64, height: 48))
             for plane in 0..<3 {
@@ -54,7 +55,8 @@ import Testing
 
     @Test func pacedCaptureWithADrawingConforms() async throws {
         try await check {
-            PacedCapture(format: VideoFormat(.bgra, width: 65, height: 33, strides: [300], frameRate: 50)) { picture, tick in
+            PacedCapture(format: VideoFormat(.bgra, width: 65, height: 33, strides: [300], frameRate: 50)) {
+                picture, tick in
                 picture.withUnsafeMutablePlane(0) {
                     _ = $0.initializeMemory(as: UInt8.self, repeating: UInt8(truncatingIfNeeded: tick.index))
                 }
@@ -86,8 +88,8 @@ import Testing
 
     @Test func whatIsThrownIsTheFactorysOwn() async throws {
         struct NoCamera: Error {}
-        do {
-            _ = try await CaptureConformance.check { throw NoCamera() }
+        do throws(CaptureError) {
+            _ = try await CaptureConformance.check { () throws -> any VideoCapture in throw NoCamera() }
             Issue.record("a factory that throws gave a report")
         } catch {
             guard case .custom(let own) = error else {

@@ -54,12 +54,17 @@ final class FaultyCapture: VideoCapture {
     static let rate: FrameRate = 50
     private static let longestHang = Duration.seconds(8)
 
+    /// Runs keep the consumer, so they are kept by their threads alone once they are over.
+    private struct WeakRun: Sendable {
+        weak var run: FaultyRun?
+    }
+
     private struct State: Sendable {
         var run: FaultyRun?
         var isCapturing = false
         var isOpening = false
         var starts = 0
-        var all: [FaultyRun] = []
+        var all: [WeakRun] = []
         var descriptors: [Int32] = []
         var consumer: VideoCaptureConsumer?
     }
@@ -73,14 +78,15 @@ final class FaultyCapture: VideoCapture {
 
     deinit {
         let (runs, descriptors) = state.withLock { ($0.all, $0.descriptors) }
-        for run in runs { run.requestStop() }
+        for run in runs { run.run?.requestStop() }
         for descriptor in descriptors { close(descriptor) }
     }
 
     var format: VideoFormat {
         switch fault {
         case .otherSize: VideoFormat(.i420, width: 320, height: 240, frameRate: Self.rate)
-        case .invalidDeclaration: VideoFormat(.i420, width: 160, height: 120, strides: [160, 8, 80], frameRate: Self.rate)
+        case .invalidDeclaration:
+            VideoFormat(.i420, width: 160, height: 120, strides: [160, 8, 80], frameRate: Self.rate)
         default: FaultyRun.format(fault)
         }
     }
@@ -103,7 +109,7 @@ final class FaultyCapture: VideoCapture {
             defer { state.run = run }
             state.starts += 1
             state.isOpening = true
-            state.all.append(run)
+            state.all.append(WeakRun(run: run))
             if fault == .leaksDescriptors { state.descriptors.append(open("/dev/null", O_RDONLY)) }
             if fault == .keepsConsumer { state.consumer = consumer }
             return state.run
@@ -132,7 +138,7 @@ final class FaultyCapture: VideoCapture {
         let run = state.withLock { state -> FaultyRun? in
             state.isCapturing = false
             state.isOpening = false
-            defer { if fault != .acknowledgesOneStop && fault != .startIgnoresStop { state.run = nil } }
+            defer { if fault != .acknowledgesOneStop { state.run = nil } }
             return state.run
         }
         guard let run else { return }

@@ -11,6 +11,7 @@ final class FaultyRun: Sendable {
     private let threads: [MediaThread]
     private let ending = Monitor(Ending())
     private let lent: LentMemory
+    private let ownThread = Monitor<pthread_t?>(nil)
     private let isAsked = Atomic<Bool>(false)
     private let holder: Mutex<(any VideoCapture)?>
 
@@ -36,6 +37,7 @@ final class FaultyRun: Sendable {
     func start() throws(CaptureError) {
         for (number, thread) in threads.enumerated() {
             try thread.start { [self] thread in
+                ownThread.withLock { $0 = pthread_self() }
                 main(thread, number)
                 // The device takes a while to close, if somebody else waits for that, too.
                 if fault == .acknowledgesOneStop {
@@ -60,6 +62,7 @@ final class FaultyRun: Sendable {
 
     /// Waits for the thread's last word, whoever asks.
     func stopAndWaitForWord(limit: Duration, takesIt: Bool) {
+        if takesIt, ownThread.withLock({ $0 }) == pthread_self() { return requestStop() }
         ending.withLock { $0.waiting += 1 }
         ending.notifyAll()
         requestStop()

@@ -1,6 +1,6 @@
 /// Lets only so many in at a time: what is measured in real time is not to fill the machine by itself.
 actor Gate {
-    static let shared = Gate(4)
+    static let shared = Gate(8)
 
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []

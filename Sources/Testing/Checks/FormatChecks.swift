@@ -74,7 +74,8 @@ extension Watch {
         // One frame more or less at the ends; a machine that gave this process less time cannot give all frames.
         let slack = options.rateTolerance * wanted + 1 / span.inSeconds
         guard measured <= wanted + slack + machine.worstLateness.inSeconds * wanted / span.inSeconds else {
-            throw .failed("\(text) come where the format says \(declared): leave frames out, or let format say the rate")
+            throw .failed(
+                "\(text) come where the format says \(declared): leave frames out, or let format say the rate")
         }
         guard options.isSourceStatic || measured >= (wanted - slack) * machine.share else {
             throw .failed(

@@ -122,7 +122,8 @@ extension Bench {
                 goesOn
                     ? "frames go on when the last reference to the capturer goes: its thread holds it; let the thread hold "
                         + "it weakly, and ask the thread to end in deinit"
-                    : "the consumer is kept after the last reference to a capturing capturer went: end capturing in deinit")
+                    : "the consumer is kept after the last reference to a capturing capturer went: end capturing in deinit"
+            )
         }
     }
 }

@@ -86,7 +86,11 @@ extension Bench where Subject == VideoSubject {
             try? stop()
             throw error
         }
-        try stop { .failed("while frames are in use, \($0): memory is to stay until the last frame is let go of, but stop() not to wait for that") }
+        try stop {
+            .failed(
+                "while frames are in use, \($0): memory is to stay until the last frame is let go of, but stop() not to wait for that"
+            )
+        }
         try check("after stop()")
     }
 

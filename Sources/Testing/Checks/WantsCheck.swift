@@ -13,12 +13,14 @@ extension Bench where Subject == VideoSubject {
         let (consumer, tap) = makeConsumer()
         try start(into: consumer)
         try waitForFrames(1, tap)
+        let before = try phase(consumer, tap)
         let declared = subject.capturer.format
-        let (rate, size) = (declared.frameRate, declared.size)
+        let (rate, size) = (declared.frameRate, before.sizes.last ?? declared.size)
         let wants = VideoWants(
             largestSize: VideoSize(width: max(2, size.width / 2), height: max(2, size.height / 2)),
-            highestFrameRate: rate.flatMap { FrameRate($0.numerator, $0.denominator.multipliedReportingOverflow(by: 3).partialValue) })
-        let before = try phase(consumer, tap)
+            highestFrameRate: rate.flatMap {
+                FrameRate($0.numerator, $0.denominator.multipliedReportingOverflow(by: 3).partialValue)
+            })
         consumer.setWants(wants)
         let less = try phase(consumer, tap)
         consumer.setWants(VideoWants())
@@ -34,7 +36,9 @@ extension Bench where Subject == VideoSubject {
         if all.sizes.contains(where: { $0.width * 4 < size.width * 3 }), !all.sizes.contains(size) {
             throw .failed("pictures stay \(all.sizes[0]) when larger ones than \(wants.largestSize!) are wanted again")
         }
-        let ignoresSize = less.sizes.contains { $0.width > wants.largestSize!.width || $0.height > wants.largestSize!.height }
+        let ignoresSize = less.sizes.contains {
+            $0.width > wants.largestSize!.width || $0.height > wants.largestSize!.height
+        }
         guard let rate, let lower = wants.highestFrameRate, !options.isSourceStatic, rate.framesPerSecond >= 6 else {
             return try judgeIgnored(size: ignoresSize ? wants.largestSize : nil, rate: nil)
         }
@@ -44,7 +48,8 @@ extension Bench where Subject == VideoSubject {
         }
         guard share(less, of: lower) >= 0.6 else {
             throw .failed(
-                "asked for at most \(lower) pictures a second it gives \(less.perSecond.rounded()): give as many as are wanted")
+                "asked for at most \(lower) pictures a second it gives \(less.perSecond.rounded()): give as many as are wanted"
+            )
         }
         guard share(all, of: rate) >= 0.6 else {
             throw .failed(
@@ -58,7 +63,8 @@ extension Bench where Subject == VideoSubject {
     private func judgeIgnored(size: VideoSize?, rate: FrameRate?) throws(Verdict) -> String? {
         // Size is scaled by whoever can do it best, so it is never asked of a capturer that cannot.
         if let rate {
-            let sentence = "more pictures are handed over than the \(rate) a second that consumer.wants asks for: leaving "
+            let sentence =
+                "more pictures are handed over than the \(rate) a second that consumer.wants asks for: leaving "
                 + "them out before they are made saves their work"
             guard !options.mustObeyWants else { throw .failed(sentence) }
             return sentence
