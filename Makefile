@@ -4,7 +4,7 @@
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
-	@echo '  demo takes PORT=8080 ROOM=demo HOST=127.0.0.1 CAPTURE=noise|pattern|file:PATH|image:PATH'
+	@echo '  demo takes PORT=8080 ROOM=demo HOST=127.0.0.1 CAPTURE=noise|pattern|camera|screen|file:PATH|image:PATH'
 
 demo: ## signaling server and a publisher; open the printed URL in a browser
 	@scripts/demo
@@ -13,7 +13,7 @@ build: ## release build
 	@scripts/setup
 	@swift build -c release
 
-test: ## all tests: unit, loopback, browser, outside package
+test: ## all tests: unit, loopback, browser, outside package, sanitizers
 	@scripts/test
 
 sanitize: ## unit and loopback tests under the thread and address sanitizers

@@ -148,6 +148,7 @@ let package = Package(
         .executableTarget(
             name: "BasicVideoCapturer", dependencies: ["Emisora"], path: "samples/BasicVideoCapturer"),
         .executableTarget(name: "TwoPeerLoopback", dependencies: ["Emisora"], path: "samples/TwoPeerLoopback"),
+        .executableTarget(name: "CameraPublisher", dependencies: ["Emisora"], path: "samples/CameraPublisher"),
         .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
         .executableTarget(name: "PushFrames", dependencies: ["Emisora"], path: "samples/PushFrames"),
         .executableTarget(
@@ -196,7 +197,8 @@ let package = Package(
         .testTarget(
             name: "EmisoraFilesTests",
             dependencies: [
-                "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraFiles", "EmisoraProcessing", "EmisoraVideo",
+                "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraFiles", "EmisoraProcessing", "EmisoraTesting",
+                "EmisoraVideo",
             ],
             path: "Tests/Files"),
         .testTarget(
@@ -209,7 +211,7 @@ let package = Package(
             name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
         .testTarget(
             name: "EmisoraScreenTests",
-            dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen"],
+            dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen", "EmisoraTesting"],
             path: "Tests/Screen"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),

@@ -98,12 +98,15 @@ final class ScreenRun: Sendable {
         } catch {
             failure = error
         }
+        var hasEnded = false
         settle {
             // A connection that broke because of the stop is no failure.
-            if !$0.isOver { $0.failure = failure }
+            hasEnded = !$0.isOver
+            if hasEnded { $0.failure = failure }
             $0.isOver = true
             $0.connection = nil
         }
+        if hasEnded { consumer.didEnd(failure.map { .custom($0) }) }
     }
 
     private func settle(_ change: (inout State) -> Void) {

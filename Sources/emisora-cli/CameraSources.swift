@@ -2,10 +2,13 @@ import Emisora
 
 /// What stands behind the colon of `camera:`, and what a person is told of the camera.
 enum CameraSources {
-    static func make(_ device: String?, _ wish: CameraWish) -> CameraCapture {
-        CameraCapture(device: device, wish: wish) { event in
+    /// - Parameter log: Where to write the session with the driver, without its pictures.
+    static func make(_ device: String?, _ wish: CameraWish, log: String?) throws(CaptureError) -> CameraCapture {
+        let tell = { @Sendable (event: CameraEvent) in
             if let text = text(of: event) { Terminal.note(text) }
         }
+        guard let log else { return CameraCapture(device: device, wish: wish, onEvent: tell) }
+        return try CameraCapture(device: device, wish: wish, recordingTo: log, onEvent: tell)
     }
 
     /// `nil` for what the figures count anyway.

@@ -4,12 +4,17 @@ import EmisoraFiles
 /// The films that the command line names. Pictures and sound of one file come from one player, so that they keep
 /// together.
 final class FilmSources {
+    private let playback: FileCapture.Playback
     private var films: [String: MediaFile] = [:]
+
+    init(playback: FileCapture.Playback) {
+        self.playback = playback
+    }
 
     /// The pictures of a file, Y4M or what FFmpeg reads.
     func video(_ path: String) throws(CaptureError) -> any VideoCapture {
         do throws(CaptureError) {
-            return try FileCapture(path: path)
+            return try FileCapture(path: path, playback: playback)
         } catch {
             guard case .malformedFile(_, let problem) = error, problem.problem == .notY4M else { throw error }
         }
@@ -33,7 +38,7 @@ final class FilmSources {
     private func film(_ path: String) throws(CaptureError) -> MediaFile {
         if let film = films[path] { return film }
         do throws(MediaFileError) {
-            let film = try MediaFile(path: path)
+            let film = try MediaFile(path: path, playback: playback)
             films[path] = film
             return film
         } catch {

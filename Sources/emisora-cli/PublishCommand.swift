@@ -9,6 +9,8 @@ struct PublishCommand {
     private var wish = CameraWish()
     private var bitrate = DataRate.kilobitsPerSecond(1_500)
     private var duration: Double?
+    private var isOnce = false
+    private var cameraLog: String?
 
     static let usage = "emisora publish ws://HOST:PORT/ROOM [options]"
 
@@ -60,6 +62,15 @@ struct PublishCommand {
             .init(name: "duration", values: "SECONDS", help: "ends by itself after that time") {
                 set(\.duration, Arguments.seconds($0))
             },
+            .init(name: "once", values: "", help: "a film plays once, then publishing ends (else for ever)") { _ in
+                set(\.isOnce, true)
+            },
+            .init(
+                name: "camera-log", values: "FILE",
+                help: "writes what passes between camera and program, for a report"
+            ) {
+                set(\.cameraLog, $0.isEmpty ? nil : .some(.some($0)))
+            },
             .init(name: "stream", values: "NAME", help: "the stream's name in the room (main)") {
                 set(\.stream, $0.isEmpty ? nil : $0)
             },
@@ -78,11 +89,11 @@ struct PublishCommand {
 
     private func publish() async throws {
         let clicks = ClickTrack.every(.seconds(2))
-        let films = FilmSources()
+        let films = FilmSources(playback: isOnce ? .once : .looped)
         let publisher = Publisher(
             name: stream,
             videoCapture: try video.makeCapture(
-                wish, clicks: clicks, films: films),
+                wish, clicks: clicks, films: films, cameraLog: cameraLog),
             audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
             options: .init(videoBitrate: bitrate))
         let session = try await Session.connect(to: url)
@@ -94,7 +105,8 @@ struct PublishCommand {
             throw error
         }
         Terminal.note("Publishing \(stream) to \(url)")
-        let watcher = PublishWatcher(session: session, start: start)
+        let watcher = PublishWatcher(
+            session: session, main: publisher.videoCapture == nil ? .audio : .video, start: start)
         await watcher.run(until: duration.map { start + .nanoseconds(Int64($0 * 1e9)) })
         var figures = await watcher.figures
         await session.disconnect()
@@ -106,5 +118,6 @@ struct PublishCommand {
         for (reason, count) in ledger.droppedByReason { figures.framesDroppedByReason[reason.rawValue] = count }
         figures.duration = (MonotonicClock.now - start).inSeconds
         Terminal.result(figures.jsonLine)
+        if let error = await watcher.captureError { throw error }
     }
 }

@@ -9,13 +9,18 @@ actor PublishWatcher {
     private var firstFrameAt: Instant?
     private var isEnded = false
     private(set) var figures = PublishFigures()
+    /// What ended the source, if something did.
+    private(set) var captureError: CaptureError?
+    private let main: TrackKind
 
-    init(session: Session, start: Instant) {
+    /// - Parameter main: With the end of this source publishing ends.
+    init(session: Session, main: TrackKind, start: Instant) {
         self.session = session
+        self.main = main
         self.start = start
     }
 
-    /// Returns at `end`, on a termination signal, or when the session is over.
+    /// Returns at `end`, on a termination signal, or when the session or the main source is over.
     func run(until end: Instant?) async {
         let session = session
         await withTaskGroup(of: Void.self) { group in
@@ -45,7 +50,14 @@ actor PublishWatcher {
             case .signalingRestored: Terminal.note("The signaling server is back.")
             case .captureFailed(_, let error): Terminal.note("Capture failed: \(error)")
             case .disconnected(let reason): Terminal.note("Session over: \(reason)")
-            case .streamPublished, .streamUnpublished, .subscriptionConnected, .subscriptionEnded, .captureDidDrop:
+            case .captureReported(_, let kind, .ended(let error)):
+                if let error { Terminal.note("\(kind) capture ended: \(error)") }
+                // Sound without pictures goes on: someone may be listening.
+                guard kind == main else { break }
+                captureError = error
+                Terminal.note("The source is over.")
+                return
+            case .streamPublished, .streamUnpublished, .subscriptionConnected, .subscriptionEnded, .captureReported:
                 break
             }
         }

@@ -38,7 +38,7 @@ enum VideoSource {
 
     /// - Parameter wish: What the command line asks for; a camera chooses what is left open, the rest is 640×480 at 30.
     func makeCapture(
-        _ wish: CameraWish, clicks: ClickTrack, films: FilmSources
+        _ wish: CameraWish, clicks: ClickTrack, films: FilmSources, cameraLog: String?
     ) throws(CaptureError) -> (any VideoCapture)? {
         let width = wish.width ?? 640
         let height = wish.height ?? 480
@@ -49,7 +49,7 @@ enum VideoSource {
         case .pattern: PatternCapture(width: width, height: height, frameRate: frameRate, clicks: clicks)
         case .file(let path): try films.video(path)
         case .image(let path): try ImageCapture(path: path)
-        case .camera(let device): CameraSources.make(device, wish)
+        case .camera(let device): try CameraSources.make(device, wish, log: cameraLog)
         case .screen(let name): try ScreenSources.make(name, frameRate)
         }
     }

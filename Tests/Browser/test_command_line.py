@@ -74,6 +74,18 @@ def test_a_sound_is_published_beside_a_still_picture(server, started, publish, t
     assert figures["audioLevel"] > 0.1
 
 
+def test_a_film_played_once_ends_the_command(server, started, tmp_path):
+    for name, more in (("film.y4m", []), ("film.webm", ["-c:v", "libvpx"])):
+        film = tmp_path / name
+        subprocess.run(
+            ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=s=320x240:r=25:d=2", "-pix_fmt", "yuv420p", *more,
+             film], check=True)
+        code, publisher = run(
+            started, "publish", server.room("demo"), "--video", f"file:{film}", "--once", "--stream", name[5:])
+        assert code == 0 and "The source is over." in publisher.stderr()
+        assert publisher.figures()["framesCaptured"] == 50, name
+
+
 def test_what_is_no_film_is_said_in_words(server, started, tmp_path):
     path = tmp_path / "list.m3u8"
     path.write_text("#EXTM3U\n#EXT-X-TARGETDURATION:9\n#EXTINF:9,\nfilm.ts\n#EXT-X-ENDLIST\n")

@@ -22,14 +22,27 @@ def of_v4l2_ctl(text):
     return modes
 
 
+def intervals_of_v4l2_ctl(text):
+    """What `v4l2-ctl --list-frameintervals` prints for one size."""
+    return tuple(re.findall(r"Interval: \w+ (.*)", text))
+
+
 def of_emisora(device):
     modes = []
     for mode in device["modes"]:
         if not mode["sizes"]:
             modes.append((mode["fourcc"], None, []))
         for size in mode["sizes"]:
-            modes.append((mode["fourcc"], _size(size), [_interval(interval) for interval in size["intervals"]]))
+            # v4l2-ctl does not ask for intervals within a range of sizes.
+            intervals = size["intervals"] if size["type"] == "discrete" else []
+            modes.append((mode["fourcc"], _size(size), [_interval(interval) for interval in intervals]))
     return modes
+
+
+def intervals_of_ranges(device):
+    """The intervals of all ranges of sizes that a device has, each once."""
+    sizes = [size for mode in device["modes"] for size in mode["sizes"] if size["type"] != "discrete"]
+    return {tuple(map(_interval, size["intervals"])) for size in sizes}
 
 
 def _size(size):

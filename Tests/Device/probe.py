@@ -1,28 +1,14 @@
 """Runs the project's camera-probe in the machine while a script does things to the camera."""
 import json
 
-# await TEXT COUNT: until the probe's events have so many lines with that text.
-FUNCTIONS = """
-cd /out
-await() {
-    until [ "$(grep -c "$1" events)" -ge "$2" ]; do
-        kill -0 $probe || { echo "the probe ended while \\"$1\\" was awaited"; cat events; exit 99; } >&2
-        usleep 20000
-    done
-}
-more_frames() { await ' frames$' $(($(grep -c ' frames$' events) + 2)); }
-inject() { v4l2-ctl --set-ctrl="$1=1" >/dev/null; }
-unplug() { echo vivid.0 >/sys/bus/platform/drivers/vivid/unbind; }
-plug_in() { echo vivid.0 >/sys/bus/platform/drivers/vivid/bind; }
-now() { cut -d' ' -f1 /proc/uptime; }
-"""
+from scripting import FUNCTIONS
 
 
 def run(machine, arguments, script, *, driver=None, timeout=120):
     """The probe's report and the run's result. The script begins with the first frame; the probe ends after it."""
     result = machine.run(
-        f"{FUNCTIONS}\ntouch events\ncamera-probe {arguments} >report 2>events &\nprobe=$!\nawait 'first frame' 1\n"
-        f"{script}\nkill -TERM $probe\nwait $probe", driver=driver, timeout=timeout).checked()
+        f"{FUNCTIONS}\ntouch events\ncamera-probe {arguments} >report 2>events &\nwriter=$!\nawait 'first frame' 1\n"
+        f"{script}\nkill -TERM $writer\nwait $writer", driver=driver, timeout=timeout).checked()
     return json.loads(result.files["report"]), result
 
 

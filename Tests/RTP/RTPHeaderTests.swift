@@ -75,14 +75,6 @@ import Testing
         }
     }
 
-    @Test func rtpAndRTCPAreToldApart() {
-        #expect(RTPOrRTCP(([0x80, 0xE0] as [UInt8]).span.bytes) == .rtp)
-        #expect(RTPOrRTCP(([0x81, 200] as [UInt8]).span.bytes) == .rtcp)
-        #expect(RTPOrRTCP(([0x81, 206] as [UInt8]).span.bytes) == .rtcp)
-        #expect(RTPOrRTCP(([0x14, 0xFE] as [UInt8]).span.bytes) == nil)
-        #expect(RTPOrRTCP(([0x80] as [UInt8]).span.bytes) == nil)
-    }
-
     // MARK: Extensions
 
     private func elements(profile: UInt16, _ bytes: [UInt8]) throws -> [(id: UInt8, value: [UInt8])] {

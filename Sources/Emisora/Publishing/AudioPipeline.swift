@@ -22,7 +22,7 @@ final class AudioPipeline: Sendable {
         var lastError: String?
     }
 
-    let consumer = AudioCaptureConsumer()
+    let consumer: AudioCaptureConsumer
     let queue: EncodedQueue<EncodedAudioFrame>
     private let thread = MediaThread()
     private let bitrate: DataRate
@@ -30,8 +30,15 @@ final class AudioPipeline: Sendable {
     private let isMuted = Mutex(false)
     private let didEncode: @Sendable () -> Void
 
-    init(bitrate: DataRate, didEncode: @escaping @Sendable () -> Void) {
+    /// - Parameters:
+    ///   - onReport: told what the capturer reports.
+    ///   - didEncode: called on the sound thread when the queue holds something new.
+    init(
+        bitrate: DataRate, onReport: @escaping @Sendable (CaptureReport) -> Void,
+        didEncode: @escaping @Sendable () -> Void
+    ) {
         self.bitrate = bitrate
+        consumer = AudioCaptureConsumer(onReport: onReport)
         self.didEncode = didEncode
         queue = EncodedQueue(capacity: Self.queueCapacity)
     }

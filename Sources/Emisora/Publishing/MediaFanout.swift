@@ -121,10 +121,10 @@ extension DeliveryLedger {
         recordEncoded()
         switch result {
         case .queued: recordSent()
-        case .notSent(.notConnected): recordNotSent(.notConnected)
-        case .notSent(.notNegotiated): recordNotSent(.notNegotiated)
-        case .notSent(.waitingForKeyFrame): recordNotSent(.awaitingKeyFrame)
-        case .notSent(.queueFull): recordNotSent(.queueFull)
+        case .notConnected: recordNotSent(.notConnected)
+        case .notNegotiated: recordNotSent(.notNegotiated)
+        case .waitingForKeyFrame: recordNotSent(.awaitingKeyFrame)
+        case .queueFull: recordNotSent(.queueFull)
         }
     }
 }

@@ -45,7 +45,7 @@ public final class Publisher: Sendable {
     /// What happens beside the calls; the session turns it into its own events.
     enum PublisherEvent: Sendable {
         case captureFailed(CaptureError)
-        case captureDidDrop(DropReason, count: Int)
+        case captureReported(TrackKind, CaptureReport)
     }
 
     /// The stream's name in the room.
@@ -75,14 +75,17 @@ public final class Publisher: Sendable {
                 settings: .init(
                     targetBitrate: options.videoBitrate,
                     maximumFramesPerSecond: Self.rate(options, videoCapture), contentHint: videoCapture.contentHint),
-                onDrop: { relay.publisher?.report(.captureDidDrop($0, count: $1)) },
+                onReport: { relay.publisher?.report(.captureReported(.video, $0)) },
                 didEncode: { relay.publisher?.encoded() })
         } else {
             video = nil
         }
         audio =
             audioCapture == nil
-            ? nil : AudioPipeline(bitrate: options.audioBitrate) { relay.publisher?.encoded() }
+            ? nil
+            : AudioPipeline(
+                bitrate: options.audioBitrate, onReport: { relay.publisher?.report(.captureReported(.audio, $0)) },
+                didEncode: { relay.publisher?.encoded() })
         relay.publisher = self
     }
 

@@ -38,16 +38,16 @@ final class VideoPipeline: Sendable {
     private let didEncode: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - onDrop: told of drops that the capturer reports.
+    ///   - onReport: told what the capturer reports.
     ///   - didEncode: called on the encoder thread when the queue holds something new.
     init(
-        settings: Settings, onDrop: @escaping @Sendable (DropReason, Int) -> Void,
+        settings: Settings, onReport: @escaping @Sendable (CaptureReport) -> Void,
         didEncode: @escaping @Sendable () -> Void
     ) {
         self.settings = Mutex(settings)
         self.didEncode = didEncode
         queue = EncodedQueue(capacity: Self.queueCapacity)
-        consumer = VideoCaptureConsumer(onDrop: onDrop)
+        consumer = VideoCaptureConsumer(onReport: onReport)
     }
 
     func start() -> Bool {

@@ -58,8 +58,8 @@ extension SessionCore {
     func handle(_ event: Publisher.PublisherEvent, of publisher: Publisher) {
         switch event {
         case .captureFailed(let error): emit(.captureFailed(stream: publisher.name, error))
-        case .captureDidDrop(let reason, let count):
-            emit(.captureDidDrop(stream: publisher.name, reason, count: count))
+        case .captureReported(let kind, let report):
+            emit(.captureReported(stream: publisher.name, kind, report))
         }
     }
 

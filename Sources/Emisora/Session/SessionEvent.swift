@@ -18,8 +18,8 @@ public enum SessionEvent: Sendable {
     case subscriptionEnded(stream: String, reason: String)
     /// A picture source failed while it was published.
     case captureFailed(stream: String, CaptureError)
-    /// A picture source reported pictures that it could not deliver.
-    case captureDidDrop(stream: String, DropReason, count: Int)
+    /// A source of ours reported something beside its frames: some were dropped or lost, or it is over.
+    case captureReported(stream: String, TrackKind, CaptureReport)
     /// The session is over; the last event.
     case disconnected(reason: String)
 }

@@ -32,6 +32,7 @@ struct PictureOutput {
                     guard thread.wait(until: origin + .nanoseconds(timeline.end)) else { return }
                 }
                 playback.finish(.video, turn: turn, failure: failure)
+                consumer.didEnd(failure.map { .custom($0) })
                 return
             case .frame(let picture, let time, let duration):
                 if lastShown == nil, source.hasJoinedLate { timeline.beginPass(at: playback.position) }

@@ -51,6 +51,7 @@ final class SoundOutput {
                     guard thread.wait(until: origin + .nanoseconds(end)) else { return }
                 }
                 playback.finish(.audio, turn: turn, failure: failure)
+                consumer.didEnd(failure.map { .custom($0) })
                 return
             }
         }

@@ -9,6 +9,7 @@ public final class AudioCaptureConsumer: FateKeeper, Sendable {
     public let queueLimit: Int
     private let monitor = Monitor(State())
     private let onConsume: (@Sendable (AudioFrame) -> Void)?
+    private let onReport: (@Sendable (CaptureReport) -> Void)?
 
     private struct State: Sendable {
         var intake = Intake()
@@ -21,10 +22,15 @@ public final class AudioCaptureConsumer: FateKeeper, Sendable {
         }
     }
 
-    /// - Parameter onConsume: Shown each frame before anything is done with it, on the capturer's thread, which it may
-    ///   hold.
-    package init(queueLimit: Int = 16, onConsume: (@Sendable (AudioFrame) -> Void)? = nil) {
+    /// - Parameters:
+    ///   - onReport: Told what the capturer reports, on its thread; must not block.
+    ///   - onConsume: Shown each frame before anything is done with it, on the capturer's thread, which it may hold.
+    package init(
+        queueLimit: Int = 16, onReport: (@Sendable (CaptureReport) -> Void)? = nil,
+        onConsume: (@Sendable (AudioFrame) -> Void)? = nil
+    ) {
         self.queueLimit = max(1, queueLimit)
+        self.onReport = onReport
         self.onConsume = onConsume
     }
 
@@ -54,11 +60,20 @@ public final class AudioCaptureConsumer: FateKeeper, Sendable {
     /// Counts frames that the capturer had but did not hand over.
     public func didDrop(_ reason: DropReason, count: Int = 1) {
         monitor.withLock { $0.ledger.drop(reason, count: count) }
+        if count > 0 { onReport?(.dropped(reason, count: count)) }
     }
 
     /// Counts frames that a driver or device lost before the capturer saw them.
     public func didLoseInDriver(count: Int) {
         monitor.withLock { $0.ledger.lose(count: count) }
+        if count > 0 { onReport?(.lostByDriver(count: count)) }
+    }
+
+    /// The source is over by itself; the last that a capturer has to say.
+    ///
+    /// - Parameter error: Why, where it ought to have gone on.
+    public func didEnd(_ error: CaptureError? = nil) {
+        onReport?(.ended(error))
     }
 
     /// What became of all frames so far.

@@ -46,7 +46,10 @@ public final class FileCapture: VideoCapture {
             // Numbers beyond the end of the file were never pictures.
             let missed = isOver ? tick.skipped - (tick.index - file.frameCount) : tick.skipped
             if missed > 0 { consumer.didDrop(.captureLate, count: missed) }
-            if isOver { return .end }
+            if isOver {
+                consumer.didEnd()
+                return .end
+            }
             guard var picture = try? consumer.makeFrame(format) else {
                 consumer.didDrop(.noBuffer)
                 return .goOn
@@ -56,6 +59,7 @@ public final class FileCapture: VideoCapture {
             } catch {
                 consumer.didDrop(.invalid)
                 self?.lastFailure.withLock { $0 = error }
+                consumer.didEnd(error)
                 return .end
             }
             guard !run.isStopRequested else { return .end }

@@ -14,7 +14,7 @@ import Synchronization
 public final class VideoCaptureConsumer: FateKeeper, Sendable {
     private let pool: VideoFramePool
     private let monitor = Monitor(State())
-    private let onDrop: (@Sendable (DropReason, Int) -> Void)?
+    private let onReport: (@Sendable (CaptureReport) -> Void)?
     private let onConsume: (@Sendable (VideoFrame) -> Void)?
 
     private struct State: Sendable {
@@ -42,15 +42,15 @@ public final class VideoCaptureConsumer: FateKeeper, Sendable {
     /// - Parameters:
     ///   - poolLimit: How many frames of the pool can be alive at a time.
     ///   - poolFill: What new memory of the pool holds.
-    ///   - onDrop: Told of drops that the capturer reports, on its thread; must not block.
+    ///   - onReport: Told what the capturer reports, on its thread; must not block.
     ///   - onConsume: Shown each frame before anything is done with it, on the capturer's thread, which it may hold;
     ///     must not call the capturer, which may be under a lock of its own.
     package init(
-        poolLimit: Int = 12, poolFill: UInt8 = 0, onDrop: (@Sendable (DropReason, Int) -> Void)? = nil,
+        poolLimit: Int = 12, poolFill: UInt8 = 0, onReport: (@Sendable (CaptureReport) -> Void)? = nil,
         onConsume: (@Sendable (VideoFrame) -> Void)? = nil
     ) {
         pool = VideoFramePool(limit: poolLimit, fill: poolFill)
-        self.onDrop = onDrop
+        self.onReport = onReport
         self.onConsume = onConsume
     }
 
@@ -89,12 +89,21 @@ public final class VideoCaptureConsumer: FateKeeper, Sendable {
     /// Counts frames that the capturer had but did not hand over.
     public func didDrop(_ reason: DropReason, count: Int = 1) {
         monitor.withLock { $0.ledger.drop(reason, count: count) }
-        if count > 0 { onDrop?(reason, count) }
+        if count > 0 { onReport?(.dropped(reason, count: count)) }
     }
 
     /// Counts frames that a driver or device lost before the capturer saw them.
     public func didLoseInDriver(count: Int) {
         monitor.withLock { $0.ledger.lose(count: count) }
+        if count > 0 { onReport?(.lostByDriver(count: count)) }
+    }
+
+    /// The source is over by itself: the end of a film, a window that was closed. The last that a capturer has to say;
+    /// it need not be stopped any more.
+    ///
+    /// - Parameter error: Why, where it ought to have gone on.
+    public func didEnd(_ error: CaptureError? = nil) {
+        onReport?(.ended(error))
     }
 
     /// What can be used at most; changes while capturing.

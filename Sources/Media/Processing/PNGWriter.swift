@@ -1,3 +1,4 @@
+import EmisoraCore
 import EmisoraVideo
 
 /// Writes a picture as PNG (RFC 2083), without compression: for looking at single frames, without a further library.
@@ -28,7 +29,7 @@ public enum PNGWriter {
         file += bigEndian(UInt32(data.count))
         let body = Array(type.utf8) + data
         file += body
-        file += bigEndian(crc32(body))
+        file += bigEndian(CRC32.checksum(body.span.bytes))
     }
 
     /// zlib's frame (RFC 1950) around blocks that are stored as they are (RFC 1951 §3.2.4).
@@ -60,14 +61,6 @@ public enum PNGWriter {
             high %= 65_521
         }
         return high << 16 | low
-    }
-
-    private static let crcTable: [UInt32] = (0..<256).map { index in
-        (0..<8).reduce(UInt32(index)) { crc, _ in crc & 1 == 1 ? crc >> 1 ^ 0xEDB8_8320 : crc >> 1 }
-    }
-
-    private static func crc32(_ bytes: [UInt8]) -> UInt32 {
-        ~bytes.reduce(~0) { crc, byte in crc >> 8 ^ crcTable[Int(UInt8(truncatingIfNeeded: crc) ^ byte)] }
     }
 
     private static func bigEndian(_ value: UInt32) -> [UInt8] {

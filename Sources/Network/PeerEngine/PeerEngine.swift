@@ -78,9 +78,9 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     /// Queues an encoded picture for this peer.
     package func sendVideo(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> FrameSendResult {
-        guard videoSender != nil else { return .notSent(negotiated == nil ? .notConnected : .notNegotiated) }
-        guard isReadyForMedia else { return .notSent(.notConnected) }
-        if isWaitingForKeyFrame, !frame.isKeyFrame { return .notSent(.waitingForKeyFrame) }
+        guard videoSender != nil else { return negotiated == nil ? .notConnected : .notNegotiated }
+        guard isReadyForMedia else { return .notConnected }
+        if isWaitingForKeyFrame, !frame.isKeyFrame { return .waitingForKeyFrame }
         switch videoSender?.enqueue(frame, captureTime: captureTime, now: now) {
         case .queued:
             isWaitingForKeyFrame = false
@@ -89,17 +89,17 @@ package final class PeerEngine<Security: TransportSecurity> {
             // What follows refers to this picture: nothing is of use before the next key frame.
             isWaitingForKeyFrame = true
             events.append(.keyFrameNeeded)
-            return .notSent(.queueFull)
-        case .empty, nil: return .notSent(.notNegotiated)
+            return .queueFull
+        case .empty, nil: return .notNegotiated
         }
     }
 
     /// Queues an encoded stretch of sound for this peer.
     package func sendAudio(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> FrameSendResult {
-        guard audioSender != nil else { return .notSent(negotiated == nil ? .notConnected : .notNegotiated) }
-        guard isReadyForMedia else { return .notSent(.notConnected) }
+        guard audioSender != nil else { return negotiated == nil ? .notConnected : .notNegotiated }
+        guard isReadyForMedia else { return .notConnected }
         return audioSender?.enqueue(frame, captureTime: captureTime, now: now) == .queued
-            ? .queued : .notSent(.queueFull)
+            ? .queued : .queueFull
     }
 
     var isReadyForMedia: Bool { security.isEstablished && ice.selectedPath != nil }

@@ -22,11 +22,6 @@ package enum PeerEvent: Equatable, Sendable {
 /// What became of a frame handed to one peer.
 package enum FrameSendResult: Hashable, Sendable {
     case queued
-    case notSent(NotSentReason)
-}
-
-/// Why an encoded frame did not go to one subscriber.
-package enum NotSentReason: String, Hashable, Sendable, CaseIterable {
     /// The path or its keys are not there yet, or lost.
     case notConnected
     /// The peer does not receive this kind of media.

@@ -162,7 +162,7 @@ private struct FrameFollower {
         }
         frames.lastAt = now
         frames.count += 1
-        if frames.count.isMultiple(of: 10) { CameraProbe.tell("\(now) \(frames.count) frames") }
+        if frames.count.isMultiple(of: 5) { CameraProbe.tell("\(now) \(frames.count) frames") }
         if let lastTimestamp, frame.timestamp <= lastTimestamp { frames.timestampsIncrease = false }
         lastTimestamp = frame.timestamp
         if differsFromLast(frame) { frames.changes.append(now) }

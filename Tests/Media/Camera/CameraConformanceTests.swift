@@ -26,6 +26,10 @@ private final class RealTimeCamera: VideoCapture {
 
     init(_ scripted: ScriptedCamera) throws(CaptureError) {
         let system = ScriptedV4L2(["/dev/video0": scripted])
+        system.state.withLock { state in
+            state.now = MonotonicClock.now
+            state.limit = state.now
+        }
         camera = CameraCapture(device: nil, wish: CameraWish(), system: system)
         try driver.start { thread in
             repeat {

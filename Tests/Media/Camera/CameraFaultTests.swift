@@ -160,6 +160,20 @@ import Testing
         #expect(bench.system.books.openDevices == 0)
     }
 
+    @Test func withoutANameTheFirstCameraThatCanBeHadIsTaken() throws {
+        var infrared = ScriptedCamera()
+        infrared.modes = [(try #require(FourCC("GREY")), 64, 48, V4L2Fraction(1, 30))]
+        infrared.busInfo = "usb-0"
+        let system = ScriptedV4L2(["/dev/video0": infrared, "/dev/video2": ScriptedCamera()])
+        let bench = CameraBench(system)
+        try bench.capture.start(into: bench.consumer)
+        #expect(bench.frames(3).last?.format.pixelFormat == .nv12)
+        bench.capture.stop()
+        system.unplug("/dev/video2")
+        #expect { try bench.capture.start(into: bench.consumer) } throws: { "\($0)".contains("GREY") }
+        #expect(system.books.openDevices == 0)
+    }
+
     @Test(arguments: [EIO, ENODEV, EINVAL])
     func aFatalErrorIsSurvivedByOpeningAnew(_ code: Int32) throws {
         let bench = try CameraBench()

@@ -79,6 +79,20 @@ import Testing
         #expect(abs(Int(colors(frame)[0][0]) - 117) <= 4)
     }
 
+    @Test func samplingsThatAreNotInLowestTermsAreDecoded() throws {
+        // 32×32, 4:2:2 as 2x2,1x2,1x2, of one colour; FFmpeg's encoder writes such.
+        var reader = V4L2TokenReader(
+            """
+            ffd8ffdb00430008040404040405050505050506060606060606060606060606070707080808070707060607070808080809\
+            09090808080809090a0a0a0c0c0b0b0e0e0e111114ffc4004c00010100000000000000000000000000000004010101000000\
+            00000000000000000000000006100100000000000000000000000000000000110100000000000000000000000000000000ff\
+            c00011080020002003012200021200031200ffda000c03010002110311003f009404a0bb0000000000001fffd9
+            """)
+        let frame = try decode(try reader.bytes(), limit: VideoSize(width: 32, height: 32))
+        // R 200, G 90, B 40 in full range.
+        for (a, b) in zip(colors(frame)[0], [117, 85, 187]) { #expect(abs(Int(a) - b) <= 3) }
+    }
+
     @Test func bytesBeforeTheEndMarkAreForgiven() throws {
         var bytes = try Self.jpeg(64, 48)
         bytes.insert(contentsOf: [0, 0, 0], at: bytes.count - 2)

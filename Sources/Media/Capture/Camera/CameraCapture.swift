@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// ```swift
 /// let camera = CameraCapture(wish: CameraWish(width: 1280, height: 720, frameRate: 30)) { event in print(event) }
-/// let publisher = Publisher(name: "door", video: camera)
+/// let publisher = Publisher(name: "door", videoCapture: camera)
 /// ```
 ///
 /// Pictures are in the camera's own format: NV12, I420 or packed 4:2:2 as they come, Motion JPEG decoded to I420. Their

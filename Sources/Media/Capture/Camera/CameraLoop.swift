@@ -197,6 +197,7 @@ struct CameraLoop: ~Copyable {
     mutating func switchCamera(to name: String?, wish: CameraWish, former: CameraWish) -> Result<Void, CameraError> {
         do throws(CameraError) {
             let found = try CameraLocator(system: opener.system).find(name)
+            // A device that streams takes no other mode.
             if found.identity.isSameDevice(as: identity) { release() }
             let (next, plan): (CameraStream, CameraOpener.Plan)
             do throws(CameraError) {

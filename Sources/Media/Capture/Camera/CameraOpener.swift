@@ -13,10 +13,21 @@ struct CameraOpener: Sendable {
         var converting: Bool
     }
 
-    /// Finds the camera that `name` means, chooses a mode and starts it.
+    /// Finds the camera that `name` means, chooses a mode and starts it. Without a name it is the first that can be
+    /// had: beside the one for pictures a computer may have one that sees infrared only.
     func open(_ name: String?, wish: CameraWish) throws(CameraError) -> (CameraStream, Plan) {
-        let found = try CameraLocator(system: system).find(name)
-        return try open(found, wish: wish)
+        let locator = CameraLocator(system: system)
+        if let name { return try open(try locator.find(name), wish: wish) }
+        var refusal: CameraError?
+        for path in system.nodes() {
+            do throws(CameraError) {
+                return try open(try locator.open(path), wish: wish)
+            } catch {
+                if case .notACamera = error { continue }
+                refusal = refusal ?? error
+            }
+        }
+        throw refusal ?? .notFound(nil)
     }
 
     /// Chooses a mode of an opened camera and starts it.

@@ -18,20 +18,3 @@ package enum RTXPacket {
         return (UInt16(bigEndian: number), payload.lowerBound + originalSequenceNumberByteCount..<payload.upperBound)
     }
 }
-
-/// Tells RTP from RTCP on a shared port (RFC 5761 §4): RTCP packet types 192–223 stand where RTP has marker and payload
-/// type, which therefore stays outside 64–95.
-package enum RTPOrRTCP: Equatable, Sendable {
-    case rtp
-    case rtcp
-
-    /// The kind of a datagram whose first byte is 128–191 (RFC 7983 §7); `nil` for anything else or anything too short
-    /// to tell.
-    package init?(_ datagram: RawSpan) {
-        guard datagram.byteCount >= 2 else { return nil }
-        let first = datagram.unsafeLoad(fromByteOffset: 0, as: UInt8.self)
-        let second = datagram.unsafeLoad(fromByteOffset: 1, as: UInt8.self)
-        guard first >> 6 == 2 else { return nil }
-        self = (192...223).contains(second) ? .rtcp : .rtp
-    }
-}

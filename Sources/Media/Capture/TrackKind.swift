@@ -1,0 +1,5 @@
+/// Pictures or sound, as W3C's MediaStreamTrack names its kinds.
+public enum TrackKind: String, Hashable, Sendable {
+    case audio
+    case video
+}
