@@ -33,4 +33,8 @@ public enum ConformanceCheck: String, CaseIterable, Hashable, Sendable {
     case wants
     /// Handing over a frame does not cost a processor core, and letting go of one does not hold up the encoder.
     case cost
+
+    /// Those that judge how fast frames come and what they cost: to be left out of
+    /// ``ConformanceOptions/checks`` under sanitizers and profilers.
+    public static let timed: Set<ConformanceCheck> = [.frameRate, .wants, .cost]
 }

@@ -11,6 +11,7 @@ final class FaultyRun: Sendable {
     private let threads: [MediaThread]
     private let ending = Monitor(Ending())
     private let lent: LentMemory
+    private let device: DeviceMemory
     private let ownThread = Monitor<pthread_t?>(nil)
     private let isAsked = Atomic<Bool>(false)
     private let holder: Mutex<(any VideoCapture)?>
@@ -31,6 +32,7 @@ final class FaultyRun: Sendable {
         self.consumer = consumer
         threads = (0..<(fault == .twoThreads ? 2 : 1)).map { _ in MediaThread() }
         lent = LentMemory(byteCount: Self.format(fault).byteCount)
+        device = DeviceMemory(byteCount: Self.format(fault).byteCount)
         holder = Mutex(capturer)
     }
 
@@ -127,8 +129,8 @@ final class FaultyRun: Sendable {
             let buffer = BorrowedBuffer(lent.readOnly) { [lent] in withExtendedLifetime(lent) {} }
             return try? VideoFrame(borrowing: buffer, format: format, planeOffsets: [0, 0, 0], timestamp: time)
         case .reusesMemory:
-            lent.fill(luma)
-            let buffer = BorrowedBuffer(lent.readOnly) { [lent] in withExtendedLifetime(lent) {} }
+            device.write(luma)
+            let buffer = BorrowedBuffer(device.readOnly) { [device] in withExtendedLifetime(device) {} }
             return try? VideoFrame(borrowing: buffer, format: format, timestamp: time)
         case .stallsWithoutBuffers:
             guard lent.take(unless: { thread.isStopRequested }) else { return nil }
@@ -166,8 +168,7 @@ final class FaultyRun: Sendable {
 
 /// Memory that is lent to frames, and a count of the frames that have some.
 final class LentMemory: @unchecked Sendable {
-    // Invariant: freed when nobody refers to it any more. That it is written while it is read is the fault that is
-    // shown; each byte is one at any moment.
+    // Invariant: written only before it is lent, freed when nobody refers to it any more.
 
     private let bytes: UnsafeMutableRawBufferPointer
     private let inUse = Monitor(0)
@@ -203,5 +204,41 @@ final class LentMemory: @unchecked Sendable {
     func giveBack() {
         inUse.withLock { $0 -= 1 }
         inUse.notifyAll()
+    }
+}
+
+/// Memory that a device writes whenever it likes: mapped twice, since it is not this program that writes what is lent.
+final class DeviceMemory: @unchecked Sendable {
+    // Invariant: one mapping is only read, the other only written; both stay until nobody refers to this object.
+
+    private let read: UnsafeMutableRawPointer
+    private let written: UnsafeMutableRawPointer
+    private let byteCount: Int
+
+    init(byteCount: Int) {
+        self.byteCount = byteCount
+        var name = Array("/tmp/emisora-device-XXXXXX".utf8CString)
+        let descriptor = mkstemp(&name)
+        precondition(descriptor >= 0, "no file to map in /tmp")
+        defer { close(descriptor) }
+        unlink(name)
+        precondition(ftruncate(descriptor, byteCount) == 0, "no room for \(byteCount) bytes in /tmp")
+        guard let read = mmap(nil, byteCount, PROT_READ, MAP_SHARED, descriptor, 0), read != MAP_FAILED,
+            let written = mmap(nil, byteCount, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0),
+            written != MAP_FAILED
+        else { preconditionFailure("cannot map \(byteCount) bytes") }
+        self.read = read
+        self.written = written
+    }
+
+    deinit {
+        munmap(read, byteCount)
+        munmap(written, byteCount)
+    }
+
+    var readOnly: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: read, count: byteCount) }
+
+    func write(_ byte: UInt8) {
+        memset(written, Int32(byte), byteCount)
     }
 }

@@ -1,3 +1,18 @@
+import EmisoraTesting
+import Glibc
+
+/// The checks that are made: time is not judged under sanitizers.
+let judgedChecks = Set(ConformanceCheck.allCases).subtracting(
+    getenv("EMISORA_NO_TIMING") == nil ? [] : ConformanceCheck.timed)
+
+extension CaptureFault {
+    static let judged = allCases.filter { $0.check.map(judgedChecks.contains) ?? true }
+}
+
+extension SoundFault {
+    static let judged = allCases.filter { $0.check.map(judgedChecks.contains) ?? true }
+}
+
 /// Lets only so many in at a time: what is measured in real time is not to fill the machine by itself.
 actor Gate {
     static let shared = Gate(8)
