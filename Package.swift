@@ -14,6 +14,7 @@ let package = Package(
         .library(name: "EmisoraFiles", targets: ["EmisoraFiles"]),
         .library(name: "EmisoraMicrophone", targets: ["EmisoraMicrophone"]),
         .library(name: "EmisoraScreen", targets: ["EmisoraScreen"]),
+        .library(name: "EmisoraTesting", targets: ["EmisoraTesting"]),
         .executable(name: "emisora", targets: ["emisora-cli"]),
         .executable(name: "signaling-server", targets: ["signaling-server"]),
     ],
@@ -132,6 +133,9 @@ let package = Package(
         .target(
             name: "EmisoraScreen", dependencies: ["CEmisoraXCB", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Screen"),
+        .target(
+            name: "EmisoraTesting", dependencies: ["EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Sources/Testing"),
 
         // Floor 8
         .target(
@@ -189,12 +193,19 @@ let package = Package(
             path: "Tests/ICE"),
         .testTarget(
             name: "EmisoraMediaTests",
-            dependencies: ["CEmisoraJPEG", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            dependencies: [
+                "CEmisoraJPEG", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraTesting", "EmisoraVideo",
+            ],
             path: "Tests/Media"),
+        .testTarget(
+            name: "EmisoraConformanceKitTests",
+            dependencies: ["EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraTesting", "EmisoraVideo"],
+            path: "Tests/ConformanceKit"),
         .testTarget(
             name: "EmisoraFilesTests",
             dependencies: [
-                "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraFiles", "EmisoraProcessing", "EmisoraVideo",
+                "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraFiles", "EmisoraProcessing", "EmisoraTesting",
+                "EmisoraVideo",
             ],
             path: "Tests/Files"),
         .testTarget(
@@ -216,7 +227,7 @@ let package = Package(
             path: "Tests/Microphone", exclude: ["ClockedCard"]),
         .testTarget(
             name: "EmisoraScreenTests",
-            dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen"],
+            dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen", "EmisoraTesting"],
             path: "Tests/Screen"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
