@@ -50,6 +50,7 @@ public final class WAVCapture: AudioCapture {
             } catch {
                 consumer.didDrop(.invalid)
                 self?.lastFailure.withLock { $0 = .custom(error) }
+                consumer.didEnd(.custom(error))
                 return .end
             }
         }
@@ -79,7 +80,10 @@ private final class Run: Sendable {
     ) throws(WAVError) -> Pacer.StepResult {
         let behindEnd = frameCount.map { max(0, tick.index - $0) } ?? 0
         if tick.skipped > behindEnd { consumer.didDrop(.captureLate, count: tick.skipped - behindEnd) }
-        if let frameCount, tick.index >= frameCount { return .end }
+        if let frameCount, tick.index >= frameCount {
+            consumer.didEnd()
+            return .end
+        }
         let samples = try reader.withLock { reader throws(WAVError) in
             if tick.skipped > 0 { reader.seek(to: tick.index * DriftCorrector.frameLength) }
             return try reader.read(DriftCorrector.frameLength)
