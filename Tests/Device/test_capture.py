@@ -1,5 +1,6 @@
 """CameraCapture from a real driver."""
 import json
+import re
 
 import pytest
 
@@ -16,17 +17,25 @@ FORMATS = [("NV12", {}, "nv12"), ("YUYV", {}, "yuy2"), ("NV12", {"multiplanar": 
 @pytest.mark.parametrize("fourcc, driver, frames", FORMATS, ids=lambda value: str(value))
 def test_the_negotiated_rate_is_kept(camera_machine, size, rate, fourcc, driver, frames):
     width, height = map(int, size.split("x"))
-    # A host that is busy with other things takes frames away before anyone can have them. The driver's own count holds
-    # all the same, and one run of three is to have its frames.
+    # A host that is busy with other things takes frames away before anyone can have them: then the plainest program
+    # there is shows, in the same machine and mode, how many, and one run of three is to lose no more.
+    floor = 0
     for _ in range(3):
-        report = camera_machine.run(
-            f"camera-probe --size {size} --fps {rate} --format {fourcc} --seconds 2", driver=driver).checked().json()
+        result = camera_machine.run(
+            f"""camera-probe --size {size} --fps {rate} --format {fourcc} --seconds 2 &&
+            v4l2-ctl --stream-mmap=6 --stream-count={2 * rate} --stream-to=/dev/null 2>/out/floor""",
+            driver=driver).checked()
+        report = json.loads(result.stdout.splitlines()[0])
         assert report["modes"] == [{"fourcc": fourcc, "width": width, "height": height, "rate": rate}]
         assert report["pixelFormat"] == frames
-        assert probe.sensor_rate(report) == pytest.approx(rate, rel=0.05)
         if report["frames"]["capturedRate"] >= 0.95 * rate:
             break
-    assert report["frames"]["capturedRate"] == pytest.approx(rate, rel=0.05)
+        lost = sum(map(int, re.findall(r"dropped buffers: (\d+)", result.files["floor"].decode())))
+        floor = lost / (lost + 2 * rate)
+        if report["frames"]["capturedRate"] >= (0.95 - floor) * rate:
+            break
+    assert (0.95 - floor) * rate <= report["frames"]["capturedRate"] <= 1.05 * rate, floor
+    assert probe.sensor_rate(report) == pytest.approx(rate, rel=0.05)
     assert len(report["frames"]["changes"]) > report["frames"]["count"] * 0.9, "pictures move"
     assert report["interruptions"] == []
     probe.assert_sound(report)

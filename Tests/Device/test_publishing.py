@@ -40,6 +40,7 @@ def test_the_viewer_sees_the_stream_go_on_whatever_happens_to_the_camera(machine
         emisora watch ws://127.0.0.1:8080/demo --frames 1000000 --timeout 1000 >watched 2>watch &
         watcher=$!
         await "viewer joined" 1
+        await_more " fps " 2
         count=0
         interrupted() {{ count=$((count + 1)); await 'The stream goes on' $count; }}
         back() {{ await "is back" $count; await_more " fps " 1; }}
@@ -61,6 +62,7 @@ def test_the_viewer_sees_the_stream_go_on_whatever_happens_to_the_camera(machine
     assert watched["framesDecoded"] > 3 * published["duration"]
     assert published["framesDroppedByReason"]["invalid"] == 3
     assert "The stream ended" not in result.files["watch"].decode(), "no new session, no new stream"
-    viewers = [line for line in result.files["events"].decode().splitlines() if "viewer " in line]
-    assert published["subscribersTotal"] == 1, viewers
+    # On a busy host it may take the viewer two attempts to get in; from the first fault to its leave nothing changes.
+    faults = result.files["events"].decode().partition("The stream goes on")[2]
+    assert [line for line in faults.splitlines() if "viewer " in line] == ["A viewer left (bye); 0 now."]
     assert_every_frame_has_a_fate(published)
