@@ -223,6 +223,7 @@ let package = Package(
             name: "EmisoraMicrophoneTests",
             dependencies: [
                 "CEmisoraClockedCard", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraMicrophone",
+                "EmisoraTesting",
             ],
             path: "Tests/Microphone", exclude: ["ClockedCard"]),
         .testTarget(

@@ -78,6 +78,31 @@ import Testing
         try await check(audio: { SilenceCapture(frameDuration: .milliseconds10) })
     }
 
+    @Test func wavCaptureConforms() async throws {
+        let path = "/tmp/emisora-conformance-\(getpid()).wav"
+        defer { unlink(path) }
+        try write(wav(sampleRate: 44_100, sampleCount: 5000), to: path)
+        try await check(audio: { try WAVCapture(path: path) })
+    }
+
+    /// Linear PCM, 16 bits, one channel.
+    private func wav(sampleRate: UInt32, sampleCount: UInt32) -> [UInt8] {
+        func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
+            withUnsafeBytes(of: number.littleEndian) { [UInt8]($0) }
+        }
+        let format =
+            bytes(UInt16(1)) + bytes(UInt16(1)) + bytes(sampleRate) + bytes(2 * sampleRate)
+            + bytes(UInt16(2)) + bytes(UInt16(16))
+        return Array("RIFF".utf8) + bytes(36 + 2 * sampleCount) + Array("WAVEfmt ".utf8) + bytes(UInt32(16)) + format
+            + Array("data".utf8) + bytes(2 * sampleCount) + [UInt8](repeating: 0, count: Int(2 * sampleCount))
+    }
+
+    private func write(_ bytes: [UInt8], to path: String) throws {
+        let file = try #require(fopen(path, "w"))
+        defer { fclose(file) }
+        #expect(fwrite(bytes, 1, bytes.count, file) == bytes.count)
+    }
+
     @Test func oneInstanceCanBeCheckedAndIsLeftStopped() async throws {
         let options = ConformanceOptions(checks: judgedChecks, cycles: 5, watchDuration: .milliseconds(500))
         let capture = NoiseCapture(width: 64, height: 48)

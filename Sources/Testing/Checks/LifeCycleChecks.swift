@@ -3,7 +3,8 @@ import EmisoraCore
 
 /// What the many starts and stops showed, for other checks to judge.
 struct LifeCycleRecord: Sendable {
-    var resources: [ResourceCount] = []
+    /// Before the first start, and after each stop.
+    var resources: [ResourceSample] = []
     /// The median duration of a start.
     var startDuration = Duration.zero
     var consumers: [WeakReference] = []
@@ -17,6 +18,7 @@ extension Bench {
         guard !subject.isCapturing else {
             throw .failed("isCapturing is true before start(into:); it is to be true only from a start to a stop")
         }
+        record.resources.append(.now)
         for cycle in 0..<options.cycles {
             func failed(_ sentence: String) -> Verdict {
                 .failed(cycle == 0 ? sentence : "\(sentence), at start number \(cycle + 1) of the same capturer")
@@ -51,12 +53,12 @@ extension Bench {
 
     /// ``ConformanceCheck/resources``, from the record of many starts.
     func checkResources(_ record: LifeCycleRecord) throws(Verdict) {
-        if let leak = ResourceCount.leak(in: record.resources) {
+        if let leak = ResourceSample.leak(in: record.resources) {
             // Once more: who else is in this process does not grow in step twice.
             let again = try checkStartAndStop()
-            if ResourceCount.leak(in: again.resources) != nil {
+            if ResourceSample.leak(in: again.resources) != nil {
                 throw .failed(
-                    "after \(record.resources.count) starts and stops \(leak) more are in use than before: stop() is to "
+                    "after \(record.resources.count - 1) starts and stops \(leak) more are in use than before: stop() is to "
                         + "close what start(into:) opened, and to let its thread end")
             }
         }
