@@ -70,6 +70,9 @@ let package = Package(
         .target(
             name: "EmisoraICE", dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraSTUN"],
             path: "Sources/Network/ICE"),
+        .target(
+            name: "EmisoraTURN", dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraSTUN"],
+            path: "Sources/Network/TURN"),
 
         // Floor 4
         .target(
@@ -153,7 +156,7 @@ let package = Package(
         // Tests: one folder per target.
         .target(
             name: "EmisoraSimulation",
-            dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraPeerEngine"],
+            dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraPeerEngine", "EmisoraSTUN"],
             path: "Tests/Simulation"),
         .testTarget(
             name: "EmisoraPeerEngineTests",
@@ -180,6 +183,12 @@ let package = Package(
             name: "EmisoraICETests",
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
+        .testTarget(
+            name: "EmisoraTURNTests",
+            dependencies: [
+                "EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation", "EmisoraTURN",
+            ],
+            path: "Tests/TURN"),
         .testTarget(
             name: "EmisoraMediaTests",
             dependencies: ["CEmisoraJPEG", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
