@@ -63,7 +63,11 @@ final class ClientAndServer {
             }
             let fromServer = drain { server.pollTransmit(into: &$0, now: now) }
             for (bytes, transmit) in fromServer {
-                if transmit.destination == Addresses.left { toClient(bytes) } else { delivered.append((bytes, transmit)) }
+                if transmit.destination == Addresses.left {
+                    toClient(bytes)
+                } else {
+                    delivered.append((bytes, transmit))
+                }
             }
             if fromClient.isEmpty, fromServer.isEmpty { break }
         }

@@ -230,7 +230,8 @@ import Testing
         }
         pair.isConnected = true
         pair.run(.seconds(2))
-        #expect(pair.delivered.filter { $0.transmit.destination == Addresses.peer }.map(\.bytes) == (0..<8).map { [$0] })
+        #expect(
+            pair.delivered.filter { $0.transmit.destination == Addresses.peer }.map(\.bytes) == (0..<8).map { [$0] })
         #expect(pair.delivered.count <= 64)
         #expect((pair.server.requests[.createPermission] ?? 0) <= 256)
     }

@@ -17,8 +17,8 @@ extension ICEAgent {
             statistics.messagesDiscarded += 1
             return .ignored
         }
-        // Where only relayed addresses may be used, an answer from another one would tell it.
-        guard message.type.isBinding, !options.isRelayOnly || localCandidate(base: path.local) != nil else {
+        // An address that is not to be used says nothing either: an answer would tell it.
+        guard message.type.isBinding, localCandidates.contains(where: { $0.base == path.local }) else {
             return .ignored
         }
         switch message.type.messageClass {

@@ -222,12 +222,20 @@ package struct CandidateGatherer {
         while let event = bindings[index].pollEvent() {
             switch event {
             case .mapped(let address):
-                let base = bindings[index].local
-                let isNew = mapped[base, default: []].insert(address).inserted
+                let binding = bindings[index]
                 // One server's questions are enough to keep a mapping.
-                if !isNew { bindings[index].stop() }
-                if isNew {
-                    events.append(.serverReflexive(address, base: base, server: bindings[index].server.ip))
+                let isKept = bindings.indices.contains { other in
+                    other != index && bindings[other].local == binding.local
+                        && bindings[other].mappedAddress == address && bindings[other].nextDeadline != nil
+                }
+                if isKept { bindings[index].stop() }
+                guard mapped[binding.local, default: []].insert(address).inserted else { continue }
+                events.append(.serverReflexive(address, base: binding.local, server: binding.server.ip))
+                // A mapping that has moved may have moved for the relays too.
+                if endsAt == .distantFuture {
+                    for relay in relays.indices where relays[relay].server.local == binding.local {
+                        relays[relay].client.verify(now: now)
+                    }
                 }
             case .failed(let reason):
                 events.append(

@@ -17,6 +17,7 @@ extension TURNClient {
             peer.ip.family == configuration.family, peer.port != 0, let index = index(of: peer, now: now)
         else { return nil }
         peers[index].lastUsedAt = now
+        keepaliveAt = now + Self.keepaliveInterval
         if case .bound(let number) = peers[index].channel {
             if now < peers[index].permittedUntil { return wrapInChannel(&buffer, byteCount: byteCount, number) }
             // It was not used for minutes; it is bound anew, with a permission first.
@@ -64,6 +65,21 @@ extension TURNClient {
             return nil
         }
         return Array(bytes[..<byteCount])
+    }
+
+    /// A Binding indication, which is not answered.
+    mutating func keepalive() -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        var span = bytes.mutableSpan
+        var buffer = span.mutableBytes
+        do throws(STUNError) {
+            let builder = try STUNMessageBuilder(
+                &buffer, type: STUNMessageType(.indication), transactionID: STUNTransactionID(using: &random))
+            let byteCount = try builder.finish(integrity: nil)
+            return Array(bytes[..<byteCount])
+        } catch {
+            return nil
+        }
     }
 
     // MARK: Waiting for the permission

@@ -69,6 +69,8 @@ package struct TURNClient {
     static let permissionLifetime: Duration = .seconds(300)
     static let channelLifetime: Duration = .seconds(600)
     static let renewalMargin: Duration = .seconds(60)
+    /// After that much silence the NAT in front of us is reminded of our mapping (RFC 8445 §11).
+    static let keepaliveInterval: Duration = .seconds(15)
     static let refusalPause: Duration = .seconds(60)
     static let maximumPermissions = 256
     static let maximumPeers = 512
@@ -96,6 +98,7 @@ package struct TURNClient {
     var nextChannel = channelNumbers.lowerBound
     var expiresAt = Instant.distantFuture
     var refreshAt = Instant.distantFuture
+    var keepaliveAt = Instant.distantFuture
     var isCloseWanted = false
     var events: [Event] = []
 
@@ -147,17 +150,18 @@ package struct TURNClient {
         while !due.isEmpty {
             let id = due.removeFirst()
             guard let request = requests.first(where: { $0.id == id }) else { continue }
-            if let transmit = write(request.bytes, into: &buffer) { return transmit }
+            if let transmit = write(request.bytes, into: &buffer, now: now) { return transmit }
         }
         while !ready.isEmpty {
-            if let transmit = write(ready.removeFirst(), into: &buffer) { return transmit }
+            if let transmit = write(ready.removeFirst(), into: &buffer, now: now) { return transmit }
         }
         return nil
     }
 
-    private func write(_ bytes: [UInt8], into buffer: inout MutableRawSpan) -> Transmit? {
+    private mutating func write(_ bytes: [UInt8], into buffer: inout MutableRawSpan, now: Instant) -> Transmit? {
         guard !bytes.isEmpty, bytes.count <= buffer.byteCount else { return nil }
         buffer.withUnsafeMutableBytes { to in bytes.withUnsafeBytes { to.copyMemory(from: $0) } }
+        keepaliveAt = now + Self.keepaliveInterval
         return Transmit(byteCount: bytes.count, source: configuration.local, destination: configuration.server)
     }
 
@@ -165,7 +169,7 @@ package struct TURNClient {
         var deadline = Instant.distantFuture
         for request in requests { deadline = min(deadline, request.deadline) }
         if relayedAddress != nil {
-            deadline = min(deadline, refreshAt, expiresAt)
+            deadline = min(deadline, refreshAt, expiresAt, keepaliveAt)
             for permission in permissions { deadline = min(deadline, permission.deadline) }
             for peer in peers { deadline = min(deadline, peer.deadline) }
         }
@@ -183,6 +187,18 @@ package struct TURNClient {
         }
         renewPermissions(now: now)
         renewChannels(now: now)
+        if now >= keepaliveAt {
+            keepaliveAt = now + Self.keepaliveInterval
+            if let bytes = keepalive() { ready.append(bytes) }
+        }
+    }
+
+    /// Asks the server at once whether the allocation still stands, since our address may have changed: to the server
+    /// that would be somebody else's five-tuple.
+    package mutating func verify(now: Instant) {
+        guard relayedAddress != nil, !requests.contains(where: { $0.purpose == .refresh }) else { return }
+        refreshAt = .distantFuture
+        begin(.refresh, now: now)
     }
 
     // MARK: Inside
