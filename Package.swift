@@ -158,6 +158,7 @@ let package = Package(
             name: "EmisoraSimulation",
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraPeerEngine", "EmisoraSTUN"],
             path: "Tests/Simulation"),
+        .target(name: "EmisoraTestSupport", path: "Tests/Support"),
         .testTarget(
             name: "EmisoraPeerEngineTests",
             dependencies: [
@@ -187,6 +188,7 @@ let package = Package(
             name: "EmisoraTURNTests",
             dependencies: [
                 "EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation", "EmisoraTURN",
+                "EmisoraTestSupport",
             ],
             path: "Tests/TURN"),
         .testTarget(
@@ -209,7 +211,7 @@ let package = Package(
             name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
         .testTarget(
             name: "EmisoraScreenTests",
-            dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen"],
+            dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen", "EmisoraTestSupport"],
             path: "Tests/Screen"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
