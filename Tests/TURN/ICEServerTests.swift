@@ -48,7 +48,7 @@ import Testing
         ] as [(String, ICEServerError)])
     func whatIsWrongIsNamed(_ expected: (url: String, error: ICEServerError)) {
         #expect(throws: expected.error) { try ICEServerEndpoint(expected.url) }
-        #expect(expected.error.description.contains(expected.url))
+        #expect(expected.error.description.hasPrefix("\(expected.url): "))
     }
 
     @Test func aRelayNeedsCredentialsAndAServerAnAddress() throws {
