@@ -12,7 +12,9 @@ let package = Package(
     products: [
         .library(name: "Emisora", targets: ["Emisora"]),
         .library(name: "EmisoraFiles", targets: ["EmisoraFiles"]),
+        .library(name: "EmisoraMicrophone", targets: ["EmisoraMicrophone"]),
         .library(name: "EmisoraScreen", targets: ["EmisoraScreen"]),
+        .library(name: "EmisoraTesting", targets: ["EmisoraTesting"]),
         .executable(name: "emisora", targets: ["emisora-cli"]),
         .executable(name: "signaling-server", targets: ["signaling-server"]),
     ],
@@ -37,6 +39,7 @@ let package = Package(
                 .linkedLibrary("avformat"), .linkedLibrary("avcodec"), .linkedLibrary("swresample"),
                 .linkedLibrary("swscale"), .linkedLibrary("avutil"),
             ]),
+        .target(name: "CEmisoraALSA", path: "Sources/C/ALSA", linkerSettings: [.linkedLibrary("asound")]),
         .target(
             name: "CEmisoraXCB", path: "Sources/C/XCB",
             linkerSettings: ["xcb", "xcb-composite", "xcb-damage", "xcb-randr", "xcb-shm", "xcb-xfixes"].map {
@@ -127,8 +130,15 @@ let package = Package(
             dependencies: ["CEmisoraFFmpeg", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Files"),
         .target(
+            name: "EmisoraMicrophone",
+            dependencies: ["CEmisoraALSA", "EmisoraAudio", "EmisoraCapture", "EmisoraCore"],
+            path: "Sources/Microphone"),
+        .target(
             name: "EmisoraScreen", dependencies: ["CEmisoraXCB", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Sources/Screen"),
+        .target(
+            name: "EmisoraTesting", dependencies: ["EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            path: "Sources/Testing"),
 
         // Floor 8
         .target(
@@ -138,7 +148,8 @@ let package = Package(
 
         // Floor 9
         .executableTarget(
-            name: "emisora-cli", dependencies: ["Emisora", "EmisoraFiles", "EmisoraScreen", "EmisoraSignalingServer"],
+            name: "emisora-cli",
+            dependencies: ["Emisora", "EmisoraFiles", "EmisoraMicrophone", "EmisoraScreen", "EmisoraSignalingServer"],
             path: "Sources/emisora-cli"),
         .executableTarget(
             name: "signaling-server", dependencies: ["EmisoraSignalingServer"], path: "signaling/Executable"),
@@ -193,12 +204,19 @@ let package = Package(
             path: "Tests/TURN"),
         .testTarget(
             name: "EmisoraMediaTests",
-            dependencies: ["CEmisoraJPEG", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            dependencies: [
+                "CEmisoraJPEG", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraTesting", "EmisoraVideo",
+            ],
             path: "Tests/Media"),
+        .testTarget(
+            name: "EmisoraConformanceKitTests",
+            dependencies: ["EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraTesting", "EmisoraVideo"],
+            path: "Tests/ConformanceKit"),
         .testTarget(
             name: "EmisoraFilesTests",
             dependencies: [
-                "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraFiles", "EmisoraProcessing", "EmisoraVideo",
+                "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraFiles", "EmisoraProcessing", "EmisoraTesting",
+                "EmisoraVideo",
             ],
             path: "Tests/Files"),
         .testTarget(
@@ -209,9 +227,20 @@ let package = Package(
             path: "Tests/Codecs"),
         .testTarget(
             name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
+        .target(
+            name: "CEmisoraClockedCard", path: "Tests/Microphone/ClockedCard",
+            linkerSettings: [.linkedLibrary("asound"), .linkedLibrary("m")]),
+        .testTarget(
+            name: "EmisoraMicrophoneTests",
+            dependencies: [
+                "CEmisoraClockedCard", "EmisoraAudio", "EmisoraCapture", "EmisoraCore", "EmisoraMicrophone",
+            ],
+            path: "Tests/Microphone", exclude: ["ClockedCard"]),
         .testTarget(
             name: "EmisoraScreenTests",
-            dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen", "EmisoraTestSupport"],
+            dependencies: [
+                "CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen", "EmisoraTestSupport", "EmisoraTesting",
+            ],
             path: "Tests/Screen"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),

@@ -1,6 +1,7 @@
 import Emisora
+import EmisoraMicrophone
 
-/// `emisora devices`: the cameras, what they offer, and which mode would be taken for a wish.
+/// `emisora devices`: the cameras, what they offer, and which mode would be taken for a wish; and the microphones.
 struct DevicesCommand {
     private var device: String?
     private var isJSON = false
@@ -39,7 +40,7 @@ struct DevicesCommand {
 
     static var help: String {
         usage + "\n" + Arguments.help(options(Box()))
-            + "\n  DEVICE is /dev/videoN, a bus path or a camera's name; all cameras are listed without one"
+            + "\n  DEVICE is /dev/videoN, a bus path or a camera's name; all cameras and microphones without one"
     }
 
     private static func options(_ box: Box) -> [Arguments.Option] {
@@ -121,9 +122,17 @@ struct DevicesCommand {
             }
         }
         let refused = cameras.refused.map { "\($0)" }
+        if isJSON, device != nil {
+            Terminal.result(reports[0].jsonLine)
+            return
+        }
+        let microphones = device == nil ? MicrophoneCapture.devices() : []
         guard !isJSON else {
             Terminal.result(
-                device != nil ? reports[0].jsonLine : DevicesReport(devices: reports, refused: refused).jsonLine)
+                DevicesReport(
+                    devices: reports, refused: refused,
+                    microphones: microphones.map { MicrophoneReport(device: $0.name, label: $0.title) }
+                ).jsonLine)
             return
         }
         let texts = reports.map { report in
@@ -132,5 +141,6 @@ struct DevicesCommand {
         if !texts.isEmpty { Terminal.result(texts.joined(separator: "\n\n")) }
         refused.forEach { Terminal.note("emisora devices: \($0)") }
         if texts.isEmpty, refused.isEmpty { Terminal.result("No camera found.") }
+        if device == nil, !showsControls { Terminal.result("\n" + DevicesText.microphones(microphones)) }
     }
 }

@@ -5,6 +5,13 @@ struct DevicesReport: Encodable {
     var devices: [CameraReport]
     /// Nodes that could not be looked at, in words.
     var refused: [String]
+    var microphones: [MicrophoneReport]
+}
+
+/// A sound device to record from, under the name that `--audio mic:` takes.
+struct MicrophoneReport: Encodable {
+    let device: String
+    let label: String
 }
 
 /// One camera, in the form that `--modes` reads.

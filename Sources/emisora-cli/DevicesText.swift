@@ -1,4 +1,5 @@
 import Emisora
+import EmisoraMicrophone
 
 /// What `emisora devices` prints for people.
 enum DevicesText {
@@ -112,6 +113,13 @@ enum DevicesText {
         }
         guard !rows.isEmpty else { return heading(camera) + "\n  no controls" }
         return heading(camera) + "\n" + table([["control", "value", "default", "allowed"]] + rows, indent: 2)
+    }
+
+    // MARK: Microphones
+
+    static func microphones(_ microphones: [MicrophoneDevice]) -> String {
+        guard !microphones.isEmpty else { return "No microphone found." }
+        return "Microphones\n" + table(microphones.map { [$0.name.oneLine, $0.title.oneLine] }, indent: 2)
     }
 
     // MARK: Tables

@@ -60,19 +60,30 @@ enum AudioSource {
     case automatic
     case tone
     case silence
+    /// `mic` with what stands behind the colon.
+    case microphone(String?)
+    case wav(String)
     case file(String)
     case none
 
-    static let values = "tone|silence|file:PATH|none"
+    static let values = "tone|silence|mic[:DEVICE]|wav:PATH|file:PATH|none"
 
     init?(_ text: String) {
         switch text {
         case "tone": self = .tone
         case "silence": self = .silence
+        case "mic": self = .microphone(nil)
         case "none": self = .none
         default:
-            guard let path = path(in: text, after: "file:") else { return nil }
-            self = .file(path)
+            if let path = path(in: text, after: "file:") {
+                self = .file(path)
+            } else if let path = path(in: text, after: "wav:") {
+                self = .wav(path)
+            } else if let device = path(in: text, after: "mic:") {
+                self = .microphone(device)
+            } else {
+                return nil
+            }
         }
     }
 
@@ -88,6 +99,8 @@ enum AudioSource {
             }
         case .tone: ToneCapture(clicks: clicks)
         case .silence: SilenceCapture()
+        case .microphone(let device): MicrophoneSources.make(device)
+        case .wav(let path): try WAVCapture(path: path)
         case .file(let path): try films.audio(path)
         case .none: nil
         }

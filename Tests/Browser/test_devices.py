@@ -88,6 +88,16 @@ def test_wrong_arguments_name_the_argument(devices):
         assert code == 2 and len(lines) == 1 and named in lines[0], (arguments, lines)
 
 
+def test_microphones_are_a_list_of_their_own(started, tmp_path):
+    configuration = tmp_path / "asound.conf"
+    configuration.write_text('</usr/share/alsa/alsa.conf>\npcm.desk { type null hint { show on description "Desk" } }\n')
+    process = started(Process, "devices", "--json", env={"ALSA_CONFIG_PATH": str(configuration)})
+    assert process.wait(20) == 0 and process.stderr() == ""
+    listed = json.loads(process.stdout())
+    assert {"device": "desk", "label": "Desk"} in listed["microphones"]
+    assert "null" not in [microphone["device"] for microphone in listed["microphones"]]
+
+
 def test_a_device_that_is_none_is_said_in_words(devices):
     code, process = devices("/dev/null")
     assert code == 1 and "does not capture video" in process.stderr()

@@ -30,4 +30,14 @@ import Testing
         #expect(seen == ["flag"])
         #expect(throws: Arguments.Usage.self) { try Arguments.parse(["--flag=1"], options: options) }
     }
+
+    @Test("microphones and WAV files are named with what stands behind the colon")
+    func soundSources() {
+        if case .microphone(nil) = AudioSource("mic") {} else { Issue.record("mic") }
+        if case .microphone("hw:1,0") = AudioSource("mic:hw:1,0") {} else { Issue.record("mic:hw:1,0") }
+        if case .wav("a:b.wav") = AudioSource("wav:a:b.wav") {} else { Issue.record("wav:a:b.wav") }
+        for text in ["mic:", "wav:", "wav", "microphone"] {
+            if let source = AudioSource(text) { Issue.record("\(text): \(source)") }
+        }
+    }
 }

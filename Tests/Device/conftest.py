@@ -25,7 +25,13 @@ def plain_machine():
 
 
 @pytest.fixture(scope="session")
+def camera_machine():
+    """A machine with what captures, and two processors as the host has."""
+    return Machine(Image(programs=[V4L2_CTL, built("camera-probe", "EMISORA_CAMERA_PROBE")]), cpus=2)
+
+
+@pytest.fixture(scope="session")
 def machine():
-    """A machine with the project's programs, and two processors as the host has."""
+    """A machine with the whole tool, too."""
     programs = [V4L2_CTL, built("emisora", "EMISORA_BIN"), built("camera-probe", "EMISORA_CAMERA_PROBE")]
     return Machine(Image(programs=programs), cpus=2)

@@ -139,10 +139,6 @@ import Testing
         }
     }
 
-    private func int16Samples(_ frame: AudioFrame) -> [Int16] {
-        if case .int16(let samples) = frame.samples { samples } else { [] }
-    }
-
     /// The amplitude of one frequency (Goertzel's algorithm).
     private func amplitude(of frequency: Double, in samples: [Double]) -> Double {
         let turn = 2 * Double.pi * frequency / 48_000

@@ -63,6 +63,10 @@ func take(_ count: Int, from consumer: AudioCaptureConsumer) -> [AudioFrame] {
     return frames
 }
 
+func int16Samples(_ frame: AudioFrame) -> [Int16] {
+    if case .int16(let samples) = frame.samples { samples } else { [] }
+}
+
 /// Lets the other tasks run until `condition` holds; false if it does not within twenty seconds.
 func eventually(_ condition: () -> Bool) async -> Bool {
     let deadline = MonotonicClock.now + .seconds(20)

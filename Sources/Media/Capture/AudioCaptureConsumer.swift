@@ -8,6 +8,7 @@ public final class AudioCaptureConsumer: FateKeeper, Sendable {
     /// How many frames wait at most; when one more comes, the oldest goes. 16 frames of 20 ms are 320 ms.
     public let queueLimit: Int
     private let monitor = Monitor(State())
+    private let onConsume: (@Sendable (AudioFrame) -> Void)?
     private let onReport: (@Sendable (CaptureReport) -> Void)?
 
     private struct State: Sendable {
@@ -21,10 +22,16 @@ public final class AudioCaptureConsumer: FateKeeper, Sendable {
         }
     }
 
-    /// - Parameter onReport: Told what the capturer reports, on its thread; must not block.
-    package init(queueLimit: Int = 16, onReport: (@Sendable (CaptureReport) -> Void)? = nil) {
+    /// - Parameters:
+    ///   - onReport: Told what the capturer reports, on its thread; must not block.
+    ///   - onConsume: Shown each frame before anything is done with it, on the capturer's thread, which it may hold.
+    package init(
+        queueLimit: Int = 16, onReport: (@Sendable (CaptureReport) -> Void)? = nil,
+        onConsume: (@Sendable (AudioFrame) -> Void)? = nil
+    ) {
         self.queueLimit = max(1, queueLimit)
         self.onReport = onReport
+        self.onConsume = onConsume
     }
 
     // MARK: For capturers
@@ -32,6 +39,7 @@ public final class AudioCaptureConsumer: FateKeeper, Sendable {
     /// Hands over a frame. Never blocks.
     @discardableResult
     public func consume(_ frame: AudioFrame) -> ConsumeResult {
+        onConsume?(frame)
         let result = monitor.withLock { state -> ConsumeResult in
             if let reason = state.intake.refusal {
                 state.ledger.drop(reason)

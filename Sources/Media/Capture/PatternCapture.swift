@@ -40,7 +40,10 @@ public final class PatternCapture: VideoCapture {
             if tick.skipped > 0 { consumer.didDrop(.captureLate, count: tick.skipped) }
             do {
                 var picture = try consumer.makeFrame(format)
-                let click = clicks?.click(inFrame: tick.index, start: tick.time, duration: rate.interval)
+                // The picture nearest to the click flashes: never more than half a picture's time from it.
+                let click = clicks?.click(
+                    inFrame: tick.index, start: tick.time - .nanoseconds(rate.interval.nanoseconds / 2),
+                    duration: rate.interval)
                 pattern.draw(
                     into: &picture, frameNumber: UInt32(truncatingIfNeeded: tick.index), time: tick.time,
                     elapsed: rate.time(ofFrame: tick.index), flashes: click != nil)

@@ -15,6 +15,7 @@ public final class VideoCaptureConsumer: FateKeeper, Sendable {
     private let pool: VideoFramePool
     private let monitor = Monitor(State())
     private let onReport: (@Sendable (CaptureReport) -> Void)?
+    private let onConsume: (@Sendable (VideoFrame) -> Void)?
 
     private struct State: Sendable {
         var intake = Intake()
@@ -40,10 +41,17 @@ public final class VideoCaptureConsumer: FateKeeper, Sendable {
 
     /// - Parameters:
     ///   - poolLimit: How many frames of the pool can be alive at a time.
+    ///   - poolFill: What new memory of the pool holds.
     ///   - onReport: Told what the capturer reports, on its thread; must not block.
-    package init(poolLimit: Int = 12, onReport: (@Sendable (CaptureReport) -> Void)? = nil) {
-        pool = VideoFramePool(limit: poolLimit)
+    ///   - onConsume: Shown each frame before anything is done with it, on the capturer's thread, which it may hold;
+    ///     must not call the capturer, which may be under a lock of its own.
+    package init(
+        poolLimit: Int = 12, poolFill: UInt8 = 0, onReport: (@Sendable (CaptureReport) -> Void)? = nil,
+        onConsume: (@Sendable (VideoFrame) -> Void)? = nil
+    ) {
+        pool = VideoFramePool(limit: poolLimit, fill: poolFill)
         self.onReport = onReport
+        self.onConsume = onConsume
     }
 
     // MARK: For capturers
@@ -62,6 +70,7 @@ public final class VideoCaptureConsumer: FateKeeper, Sendable {
     /// As ``consume(_:)``, but hands back the frame that was replaced: letting go of it may run the lender's code,
     /// which must happen outside all locks.
     func exchange(_ frame: VideoFrame) -> (result: ConsumeResult, replaced: VideoFrame?) {
+        onConsume?(frame)
         let (result, replaced) = monitor.withLock { state -> (ConsumeResult, VideoFrame?) in
             if let reason = state.refusal(of: frame.timestamp) {
                 state.ledger.drop(reason)

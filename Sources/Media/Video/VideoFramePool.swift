@@ -8,6 +8,8 @@ import Synchronization
 public final class VideoFramePool: Sendable {
     /// The most frames in use at a time.
     public let limit: Int
+    /// What new memory holds.
+    private let fill: UInt8
     private let state = Mutex(State())
 
     private struct State: ~Copyable {
@@ -20,8 +22,14 @@ public final class VideoFramePool: Sendable {
         }
     }
 
-    public init(limit: Int = 12) {
+    public convenience init(limit: Int = 12) {
+        self.init(limit: limit, fill: 0)
+    }
+
+    /// - Parameter fill: What new memory holds, for tests that look for what was not written.
+    package init(limit: Int, fill: UInt8) {
         self.limit = max(1, limit)
+        self.fill = fill
         state.withLock { $0.free.reserveCapacity(self.limit) }
     }
 
@@ -58,7 +66,7 @@ public final class VideoFramePool: Sendable {
             state.allocations += 1
             return nil
         }
-        return taken ?? PoolMemory.allocate(byteCount: byteCount)
+        return taken ?? PoolMemory.allocate(byteCount: byteCount, fill: fill)
     }
 
     func takeBack(_ memory: PoolMemory) {
@@ -75,11 +83,11 @@ struct PoolMemory: @unchecked Sendable {
 
     let bytes: UnsafeMutableRawBufferPointer
 
-    /// Zeroed, so that a frame that is not fully written never shows what the process had in its memory; aligned to
+    /// Filled, so that a frame that is not fully written never shows what the process had in its memory; aligned to
     /// cache lines.
-    static func allocate(byteCount: Int) -> PoolMemory {
+    static func allocate(byteCount: Int, fill: UInt8) -> PoolMemory {
         let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 64)
-        bytes.initializeMemory(as: UInt8.self, repeating: 0)
+        bytes.initializeMemory(as: UInt8.self, repeating: fill)
         return PoolMemory(bytes: bytes)
     }
 

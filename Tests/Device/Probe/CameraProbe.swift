@@ -148,16 +148,18 @@ private struct FrameFollower {
     private(set) var frames = ProbeReport.Frames()
     private var lastTimestamp: Instant?
     private var lastPicture: [UInt8] = []
-    private var capturedAtFirst = 0
+    private var first: (timestamp: Instant, captured: Int)?
 
     mutating func take(_ frame: VideoFrame, at now: Instant, _ ledger: CaptureLedger) {
         let now = now.seconds
-        if let first = frames.firstAt, let last = frames.lastAt {
+        if let first, let last = frames.lastAt {
             frames.longestSilence = max(frames.longestSilence, now - last)
-            frames.capturedRate = Double(ledger.captured - capturedAtFirst) / (now - first)
+            // By the driver's clock: when the first frame gets here says little on a busy host.
+            let duration = (frame.timestamp - first.timestamp).inSeconds
+            frames.capturedRate = Double(ledger.captured - first.captured) / duration
         } else {
             frames.firstAt = now
-            capturedAtFirst = ledger.captured
+            first = (frame.timestamp, ledger.captured)
             CameraProbe.tell("\(now) first frame")
         }
         frames.lastAt = now

@@ -12,6 +12,9 @@ final class WatchedV4L2: V4L2System {
         var erroneousBuffers = 0
         /// Numbers missing between dequeued buffers of one stream.
         var sequenceGaps = 0
+        /// Buffers whose number, or whose stamp, is lower than that of the one before in the same stream.
+        var sequenceWraps = 0
+        var backwardStamps = 0
         var opens = 0
         var openDevices = 0
         var mappings = 0
@@ -72,7 +75,7 @@ private final class WatchedDevice: V4L2Device {
     private struct State: Sendable {
         var isOpen = true
         /// Of the stream that runs.
-        var lastSequence: UInt32?
+        var last: V4L2Buffer?
     }
 
     init(_ kernel: any V4L2Device, system: WatchedV4L2) {
@@ -91,7 +94,7 @@ private final class WatchedDevice: V4L2Device {
         let answer = try ask(request)
         switch (request, answer) {
         case (.streamOn, _):
-            state.withLock { $0.lastSequence = nil }
+            state.withLock { $0.last = nil }
             system.state.withLock { $0.streamStarts += 1 }
         case (.dequeueBuffer, .buffer(let buffer)): register(buffer)
         default: break
@@ -131,15 +134,18 @@ private final class WatchedDevice: V4L2Device {
     }
 
     private func register(_ buffer: V4L2Buffer) {
-        let missing = state.withLock { state in
-            defer { state.lastSequence = buffer.sequence }
-            // The numbers wrap; that one comes twice is not a gap.
-            return state.lastSequence.map { max(0, Int(Int32(bitPattern: buffer.sequence &- $0 &- 1))) } ?? 0
+        let last = state.withLock { state in
+            defer { state.last = buffer }
+            return state.last
         }
-        system.state.withLock {
-            $0.buffersDequeued += 1
-            $0.erroneousBuffers += buffer.isErroneous ? 1 : 0
-            $0.sequenceGaps += missing
+        system.state.withLock { counts in
+            counts.buffersDequeued += 1
+            if buffer.isErroneous { counts.erroneousBuffers += 1 }
+            guard let last else { return }
+            // The numbers wrap; that one comes twice is not a gap.
+            counts.sequenceGaps += max(0, Int(Int32(bitPattern: buffer.sequence &- last.sequence &- 1)))
+            if buffer.sequence < last.sequence { counts.sequenceWraps += 1 }
+            if (buffer.seconds, buffer.microseconds) < (last.seconds, last.microseconds) { counts.backwardStamps += 1 }
         }
     }
 

@@ -19,7 +19,7 @@ BUILD = pathlib.Path(__file__).resolve().parents[3] / ".build"
 # One webcam at /dev/video0 and nothing else.
 WEBCAM = {"n_devs": 1, "node_types": 1, "num_inputs": 1, "input_types": 0}
 # Kept states of images that no test uses any more go, the oldest first.
-KEPT_STATES = 3
+KEPT_STATES = 4
 
 
 @dataclasses.dataclass(frozen=True)

@@ -115,6 +115,25 @@ import Testing
         for (earlier, later) in zip(instants, instants.dropFirst()) { #expect(later - earlier == .milliseconds(40)) }
     }
 
+    @Test func whereNanosecondsEndTheCadenceStays() {
+        var clock = CameraClock()
+        var instants: [Instant] = []
+        for index in 0..<60 {
+            // As the kernel writes it: the seconds rounded down, also of what has become negative.
+            let nanoseconds = Int64.max &- 1_200_000_000 &+ Int64(index) * 40_000_000
+            let remainder = (nanoseconds % 1_000_000_000 + 1_000_000_000) % 1_000_000_000
+            var wrapping = buffer(.zero, flags: startOfExposure)
+            wrapping.seconds = nanoseconds / 1_000_000_000 - (nanoseconds < 0 && remainder > 0 ? 1 : 0)
+            wrapping.microseconds = remainder / 1000
+            let now = Instant.milliseconds(5000 + 40 * index)
+            instants.append(clock.instant(of: wrapping, interval: .zero, now: now))
+        }
+        for (earlier, later) in zip(instants, instants.dropFirst()) {
+            // The kernel's microseconds are rounded the other way below zero.
+            #expect(abs((later - earlier).nanoseconds - 40_000_000) < 1_000)
+        }
+    }
+
     @Test func gapsAreCountedAcrossTheEndOfTheNumbersAndNotAfterAStart() {
         var sequence = CameraSequence()
         #expect(sequence.gap(before: 17) == 0)

@@ -5,14 +5,16 @@ import EmisoraCore
 /// A frame's instant is the start of its exposure: stamps of the end of a frame are moved back by the time a frame
 /// lasts. Stamps may lie in the future, as those that drivers reckon do. Stamps of another clock are mapped once, by
 /// the first one's distance from now, and again only when that makes no sense any more.
+///
+/// Stamps count modulo 2⁶⁴ nanoseconds: a driver's may be anything, and those of a clock that wraps go on.
 struct CameraClock: Sendable {
     /// Stamps farther from now than this are of another clock, or a clock was set.
     static let largestDistance = Duration.seconds(1)
     /// How far apart instants are kept when stamps go backwards.
     static let smallestStep = Duration.milliseconds(1)
 
-    /// What to add to stamps; `nil` while they are of the monotonic clock.
-    private var offset: Duration?
+    /// Nanoseconds to add to stamps; `nil` while they are of the monotonic clock.
+    private var offset: Int64?
     private var lastStamp: Instant?
     /// The latest instant that was given out.
     private(set) var last: Instant?
@@ -21,16 +23,16 @@ struct CameraClock: Sendable {
     mutating func instant(of buffer: V4L2Buffer, interval: Duration, now: Instant) -> Instant {
         let stamp = Self.stamp(of: buffer)
         let exposure = buffer.isStampedAtStartOfExposure ? Duration.zero : interval
-        let isBackwards = lastStamp.map { stamp <= $0 } ?? false
+        let isBackwards = lastStamp.map { stamp.nanoseconds &- $0.nanoseconds <= 0 } ?? false
         lastStamp = stamp
         let isTrusted = buffer.isMonotonic && Self.isNear(stamp, now) && !isBackwards
         if isTrusted, offset == nil || last.map({ stamp > $0 }) ?? true {
             // Also after a glitch is over: the driver's own stamps are the best there are.
             offset = nil
-        } else if isBackwards || offset.map({ !Self.isNear(stamp + $0, now) }) ?? true {
-            offset = now - stamp
+        } else if isBackwards || offset.map({ !Self.isNear(Self.moved(stamp, $0), now) }) ?? true {
+            offset = now.nanoseconds &- stamp.nanoseconds
         }
-        return advance(to: stamp + (offset ?? .zero) - exposure)
+        return advance(to: Self.moved(stamp, offset ?? 0) - exposure)
     }
 
     /// The instant for a picture that has no stamp.
@@ -50,16 +52,16 @@ struct CameraClock: Sendable {
         return result
     }
 
+    private static func moved(_ stamp: Instant, _ offset: Int64) -> Instant {
+        Instant(nanoseconds: stamp.nanoseconds &+ offset)
+    }
+
     private static func isNear(_ stamp: Instant, _ now: Instant) -> Bool {
-        let distance = stamp - now
+        let distance = Duration.nanoseconds(stamp.nanoseconds &- now.nanoseconds)
         return distance <= largestDistance && distance >= .zero - largestDistance
     }
 
-    /// Whatever a driver wrote, without overflow.
     private static func stamp(of buffer: V4L2Buffer) -> Instant {
-        let (scaled, overflow) = buffer.seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        let (micro, overflow2) = buffer.microseconds.multipliedReportingOverflow(by: 1000)
-        let (sum, overflow3) = scaled.addingReportingOverflow(micro)
-        return Instant(nanoseconds: overflow || overflow2 || overflow3 ? 0 : sum)
+        Instant(nanoseconds: buffer.seconds &* 1_000_000_000 &+ buffer.microseconds &* 1000)
     }
 }

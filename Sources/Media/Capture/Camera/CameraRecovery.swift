@@ -11,7 +11,7 @@ import EmisoraCore
 ///    │  │ └─────────────── failure, close ──────────┘   │
 ///    └──┴──────────────── attempt succeeded ────────────┘
 /// ```
-struct CameraRecovery: Sendable {
+package struct CameraRecovery: Sendable {
     /// How long after an attempt the next one comes while the node exists.
     static let retry = Duration.milliseconds(500)
     /// The longest wait while it does not.
@@ -19,7 +19,7 @@ struct CameraRecovery: Sendable {
     /// Nodes change several times when a camera is plugged in: attempts keep this distance all the same.
     static let shortestWait = Duration.milliseconds(250)
 
-    enum Action: Hashable, Sendable {
+    package enum Action: Hashable, Sendable {
         /// Stop and start the stream with the buffers there are.
         case restart
         /// Close the camera; an attempt follows.
@@ -38,12 +38,12 @@ struct CameraRecovery: Sendable {
     private var patience: Duration
     private var state: State
     private var lastAttempt: Instant?
-    private(set) var interruptedSince: Instant?
+    package private(set) var interruptedSince: Instant?
 
     /// - Parameters:
     ///   - interval: How long a frame lasts; `nil` if that is not known.
     ///   - now: When the stream was started.
-    init(interval: Duration?, now: Instant) {
+    package init(interval: Duration?, now: Instant) {
         patience = Self.patience(interval)
         state = .streaming(since: now)
     }
@@ -53,7 +53,7 @@ struct CameraRecovery: Sendable {
     }
 
     /// When ``due(_:)`` has something to do.
-    var deadline: Instant {
+    package var deadline: Instant {
         switch state {
         case .streaming(let since): since + patience
         case .restarted(let at): at + patience
@@ -62,7 +62,7 @@ struct CameraRecovery: Sendable {
     }
 
     /// What is to be done now, if anything.
-    mutating func due(_ now: Instant) -> Action? {
+    package mutating func due(_ now: Instant) -> Action? {
         guard now >= deadline else { return nil }
         switch state {
         case .streaming:
@@ -83,7 +83,7 @@ struct CameraRecovery: Sendable {
     ///
     /// - Parameter isPicture: Whether there was a whole picture in it.
     /// - Returns: How long the interruption was that it ended, if there was one.
-    mutating func frameCame(_ now: Instant, isPicture: Bool) -> Duration? {
+    package mutating func frameCame(_ now: Instant, isPicture: Bool) -> Duration? {
         state = .streaming(since: now)
         guard isPicture, let since = interruptedSince else { return nil }
         interruptedSince = nil
@@ -92,14 +92,19 @@ struct CameraRecovery: Sendable {
 
     /// The device failed, or its input changed: it is to be closed and opened anew, at once unless that was tried just
     /// now.
-    mutating func failed(_ now: Instant) -> Action {
+    package mutating func failed(_ now: Instant) -> Action {
         interruptedSince = interruptedSince ?? now
         let next = lastAttempt.map { max(now, $0 + Self.retry) } ?? now
         state = .away(next: next, wait: Self.retry, everywhere: true)
         return .close
     }
 
-    mutating func attemptFailed(_ now: Instant, nodeExists: Bool) {
+    /// Nothing is delivered for a reason that needs no action of this.
+    package mutating func interruptionBegan(_ now: Instant) {
+        interruptedSince = interruptedSince ?? now
+    }
+
+    package mutating func attemptFailed(_ now: Instant, nodeExists: Bool) {
         guard case .away(_, let wait, _) = state else { return }
         if nodeExists {
             state = .away(next: now + Self.retry, wait: Self.retry, everywhere: false)
@@ -108,7 +113,7 @@ struct CameraRecovery: Sendable {
         }
     }
 
-    mutating func attemptSucceeded(_ now: Instant, interval: Duration?) {
+    package mutating func attemptSucceeded(_ now: Instant, interval: Duration?) {
         patience = Self.patience(interval)
         state = .streaming(since: now)
     }

@@ -8,7 +8,8 @@ final class CameraRun: Sendable {
     let opener: CameraOpener
     private let wish: Mutex<CameraWish>
     private let poller: any V4L2Poller
-    private let consumer: VideoCaptureConsumer
+    /// On its way to the thread, so that it goes with the loop: a run that is over is kept by its capturer.
+    private let consumer: Mutex<VideoCaptureConsumer?>
     private let onEvent: @Sendable (CameraEvent) -> Void
     private let onFormat: @Sendable (VideoFormat) -> Void
     private let thread = MediaThread()
@@ -43,7 +44,7 @@ final class CameraRun: Sendable {
             throw .system(operation: error.operation, code: error.code)
         }
         self.wish = Mutex(wish)
-        self.consumer = consumer
+        self.consumer = Mutex(consumer)
         self.onEvent = onEvent
         self.onFormat = onFormat
     }
@@ -135,7 +136,8 @@ final class CameraRun: Sendable {
 
     /// The loop alone has the camera: it must be able to let go of it.
     private func makeLoop() -> CameraLoop? {
-        guard let (stream, plan) = opened.withLock({ $0.take() }) else { return nil }
+        guard let (stream, plan) = opened.withLock({ $0.take() }), let consumer = consumer.withLock({ $0.take() })
+        else { return nil }
         return CameraLoop(
             stream, plan, opener: opener, poller: poller, consumer: consumer, onEvent: onEvent, onFormat: onFormat)
     }
