@@ -73,6 +73,9 @@ let package = Package(
         .target(
             name: "EmisoraICE", dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraSTUN"],
             path: "Sources/Network/ICE"),
+        .target(
+            name: "EmisoraTURN", dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraSTUN"],
+            path: "Sources/Network/TURN"),
 
         // Floor 4
         .target(
@@ -164,8 +167,9 @@ let package = Package(
         // Tests: one folder per target.
         .target(
             name: "EmisoraSimulation",
-            dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraPeerEngine"],
+            dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraPeerEngine", "EmisoraSTUN"],
             path: "Tests/Simulation"),
+        .target(name: "EmisoraTestSupport", path: "Tests/Support"),
         .testTarget(
             name: "EmisoraPeerEngineTests",
             dependencies: [
@@ -191,6 +195,13 @@ let package = Package(
             name: "EmisoraICETests",
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
+        .testTarget(
+            name: "EmisoraTURNTests",
+            dependencies: [
+                "EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation", "EmisoraTURN",
+                "EmisoraTestSupport",
+            ],
+            path: "Tests/TURN"),
         .testTarget(
             name: "EmisoraMediaTests",
             dependencies: [
@@ -228,7 +239,9 @@ let package = Package(
             path: "Tests/Microphone", exclude: ["ClockedCard"]),
         .testTarget(
             name: "EmisoraScreenTests",
-            dependencies: ["CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen", "EmisoraTesting"],
+            dependencies: [
+                "CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen", "EmisoraTestSupport", "EmisoraTesting",
+            ],
             path: "Tests/Screen"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),

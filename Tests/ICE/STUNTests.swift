@@ -240,3 +240,82 @@ private func localFragment(_ bytes: [UInt8]) -> String? {
         #expect(parsed > 100)
     }
 }
+
+@Suite struct STUNCredentialsTests {
+    private static let credentials = STUNLongTermCredentials(username: "マトリックス", password: "TheMatrIX")
+    private static let realm = Array("example.org".utf8)
+
+    @Test func theKeyOfTheLongTermSampleOfRFC5769IsDerivedFromUserRealmAndPassword() throws {
+        let key = try #require(Self.credentials.key(realm: Self.realm, algorithm: .md5))
+        #expect(key == STUNTests.bytes("e8ca7ad59d5eb0518e312911d2dab2a9"))
+    }
+
+    @Test func theLongTermSampleOfRFC5769IsWrittenByteForByte() throws {
+        let sample = STUNTests.longTermRequest
+        let key = try #require(Self.credentials.key(realm: Self.realm, algorithm: .md5))
+        var buffer = [UInt8](repeating: 0xAA, count: 256)
+        var span = buffer.mutableSpan
+        var raw = span.mutableBytes
+        var builder = try STUNMessageBuilder(
+            &raw, type: STUNMessageType(.request),
+            transactionID: STUNTransactionID(high: 0x78AD_3433, low: 0xC6AD_72C0_29DA_412E))
+        try builder.add(username: Array(Self.credentials.username.utf8))
+        try builder.add(attribute: STUNAttribute.nonce, value: Array("f//499k954d6OL34oL9FSTvy64sA".utf8))
+        try builder.add(attribute: STUNAttribute.realm, value: Self.realm)
+        let byteCount = try builder.finish(integrity: .sha1(HMACSHA1Key(key.span.bytes)))
+        // The sample ends before the FINGERPRINT, which the length in our header counts.
+        #expect(byteCount == sample.count + 8)
+        #expect(Array(buffer[4..<sample.count]) == Array(sample[4...]))
+    }
+
+    @Test func aTagOfSHA256IsReadBackAndNothingChangedIsBelieved() throws {
+        let key = try #require(Self.credentials.key(realm: Self.realm, algorithm: .sha256))
+        let integrity = STUNIntegrity.sha256(HMACSHA256Key(key.span.bytes))
+        var buffer = [UInt8](repeating: 0xAA, count: 256)
+        var span = buffer.mutableSpan
+        var raw = span.mutableBytes
+        var builder = try STUNMessageBuilder(
+            &raw, type: STUNMessageType(.request, .refresh), transactionID: STUNTests.transactionID)
+        try builder.add(attribute: STUNAttribute.lifetime, word: 600)
+        let byteCount = try builder.finish(integrity: integrity)
+        let bytes = Array(buffer[..<byteCount])
+        func isAuthentic(_ bytes: [UInt8]) -> Bool {
+            (try? parse(bytes))?.isAuthentic(in: bytes.span.bytes, integrity) == true
+        }
+        #expect(isAuthentic(bytes))
+        #expect(try parse(bytes).turn.lifetime == 600)
+        for bit in 0..<(byteCount - 8) * 8 {
+            var damaged = bytes
+            damaged[bit / 8] ^= 1 << UInt8(bit % 8)
+            #expect(!isAuthentic(damaged), "bit \(bit)")
+        }
+        // The other kind of tag is none.
+        #expect(try !parse(bytes).isAuthentic(in: bytes.span.bytes, .sha1(HMACSHA1Key(key.span.bytes))))
+    }
+
+    @Test func hashesAreThoseOfRFC1321AndFIPS180() throws {
+        let abc = STUNLongTermCredentials(username: "a", password: "c")
+        // SHA-256 and MD5 of "a:b:c", as md5sum and sha256sum give them.
+        #expect(
+            abc.key(realm: [UInt8(ascii: "b")], algorithm: .md5)
+                == STUNTests.bytes("02cc8f08398a4f3113b554e8105ebe4c"))
+        #expect(
+            abc.key(realm: [UInt8(ascii: "b")], algorithm: .sha256)
+                == STUNTests.bytes("b0ee04f880c4ff4261479e2e7822b7410aee4c7159f4185ad5b0d88a312b495e"))
+    }
+
+    @Test func turnAttributesOfAnICECheckAreUnknownAndRefused() throws {
+        var buffer = [UInt8](repeating: 0, count: 64)
+        for method in [STUNMessageType.Method.binding, .refresh] {
+            var span = buffer.mutableSpan
+            var raw = span.mutableBytes
+            var builder = try STUNMessageBuilder(
+                &raw, type: STUNMessageType(.request, method), transactionID: STUNTests.transactionID)
+            try builder.add(attribute: STUNAttribute.lifetime, word: 600)
+            let byteCount = try builder.finish(key: nil)
+            let message = try parse(Array(buffer[..<byteCount]))
+            #expect(message.unknownRequired == (method == .binding ? [STUNAttribute.lifetime] : []))
+            #expect(message.turn.lifetime == (method == .binding ? nil : 600))
+        }
+    }
+}

@@ -13,8 +13,11 @@ final class AgentPeer: SimulatedPeer {
     /// Addresses from and to which nothing gets through any more.
     var cut: Set<SocketAddress> = []
 
-    init(_ role: ICERole, seed: UInt64, pacer: CheckPacer = CheckPacer(), addresses: [SocketAddress]) {
-        agent = ICEAgent(role: role, pacer: pacer, random: RandomSource(SeededRandom(seed)))
+    init(
+        _ role: ICERole, seed: UInt64, options: ICEOptions = ICEOptions(), pacer: CheckPacer = CheckPacer(),
+        addresses: [SocketAddress]
+    ) {
+        agent = ICEAgent(role: role, options: options, pacer: pacer, random: RandomSource(SeededRandom(seed)))
         for address in addresses { agent.addLocalHost(address, now: .zero) }
     }
 

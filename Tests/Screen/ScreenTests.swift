@@ -1,5 +1,6 @@
 import Emisora
 import EmisoraScreen
+import EmisoraTestSupport
 import Glibc
 import Testing
 

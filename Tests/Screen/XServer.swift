@@ -1,3 +1,4 @@
+import EmisoraTestSupport
 import Glibc
 import Testing
 

@@ -11,6 +11,9 @@ package protocol SimulatedPeer: AnyObject {
 /// Two peers, two links, one virtual clock: a discrete-event loop. The same seed gives the same run, byte for byte,
 /// which `traceHash` proves.
 ///
+/// With a server as a third there is an internet between them: a datagram gets where its destination is routed to, or to
+/// the NAT whose address that is, else nowhere. Without one, all that one peer sends arrives at the other.
+///
 /// ```swift
 /// let simulation = Simulation(left, right, conditions: conditions, seed: 1)
 /// simulation.run(until: .zero + .seconds(60)) { left.isConnected && right.isConnected }
@@ -19,6 +22,7 @@ package final class Simulation {
     package enum Side: Int {
         case left
         case right
+        case server
     }
 
     package private(set) var now: Instant = .zero + .seconds(1)
@@ -30,7 +34,9 @@ package final class Simulation {
     /// Sees every datagram before the link does; `false` loses it. For scripted faults.
     package var filter: ((Side, RawSpan) -> Bool)?
     /// The NAT that each side sits behind, by `Side.rawValue`; `nil`: none.
-    package var nats: [SimulatedNAT?] = [nil, nil]
+    package var nats: [SimulatedNAT?] = [nil, nil, nil]
+    /// Whose an address is that can be sent to from anywhere; only with a server.
+    package var routes: [IPAddress: Side] = [:]
 
     private let peers: [any SimulatedPeer]
     private var queue: [Delivery] = []
@@ -41,16 +47,18 @@ package final class Simulation {
         let at: Instant
         let order: Int
         let side: Side
+        let receiver: Side
         let source: SocketAddress
         let destination: SocketAddress
         let bytes: [UInt8]
     }
 
     package init(
-        _ left: any SimulatedPeer, _ right: any SimulatedPeer, conditions: SimulatedLink.Conditions, seed: UInt64
+        _ left: any SimulatedPeer, _ right: any SimulatedPeer, server: (any SimulatedPeer)? = nil,
+        conditions: SimulatedLink.Conditions, seed: UInt64
     ) {
-        peers = [left, right]
-        links = [SimulatedLink(conditions, seed: seed), SimulatedLink(conditions, seed: seed ^ 0xFFFF)]
+        peers = [left, right] + (server.map { [$0] } ?? [])
+        links = [0, 0xFFFF, 0xFFFF_FFFF].prefix(peers.count).map { SimulatedLink(conditions, seed: seed ^ $0) }
     }
 
     /// Runs `action` at a virtual instant.
@@ -101,7 +109,7 @@ package final class Simulation {
     }
 
     private func deliver(_ delivery: Delivery) {
-        let receiver = 1 - delivery.side.rawValue
+        let receiver = delivery.receiver.rawValue
         var destination = delivery.destination
         if let nat = nats[receiver] {
             guard let inside = nat.inside(of: destination, from: delivery.source) else { return }
@@ -122,7 +130,7 @@ package final class Simulation {
 
     private func drain() {
         var buffer = [UInt8](repeating: 0, count: 2_048)
-        for side in [Side.left, .right] {
+        for side in [Side.left, .right, .server].prefix(peers.count) {
             // Bounded, so that a machine that never runs dry fails a test instead of hanging it.
             for _ in 0..<10_000 {
                 var span = buffer.mutableSpan
@@ -136,12 +144,20 @@ package final class Simulation {
     private func send(_ bytes: [UInt8], _ transmit: Transmit, from side: Side) {
         if let filter, !filter(side, bytes.span.bytes) { return }
         let source = nats[side.rawValue]?.outside(of: transmit.source, to: transmit.destination) ?? transmit.source
+        guard let receiver = receiver(of: transmit.destination.ip, from: side) else { return }
         for at in links[side.rawValue].arrivals(byteCount: bytes.count, now: now) {
             sequence += 1
             let delivery = Delivery(
-                at: at, order: sequence, side: side, source: source, destination: transmit.destination, bytes: bytes)
+                at: at, order: sequence, side: side, receiver: receiver, source: source,
+                destination: transmit.destination, bytes: bytes)
             let position = queue.firstIndex { ($0.at, $0.order) > (delivery.at, delivery.order) } ?? queue.count
             queue.insert(delivery, at: position)
         }
+    }
+
+    private func receiver(of ip: IPAddress, from side: Side) -> Side? {
+        guard peers.count > 2 else { return side == .left ? .right : .left }
+        if let known = routes[ip] { return known }
+        return [Side.left, .right].first { $0 != side && nats[$0.rawValue]?.address == ip }
     }
 }

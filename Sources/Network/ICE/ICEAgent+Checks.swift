@@ -80,7 +80,7 @@ extension ICEAgent {
     }
 
     func writeRequest(_ transaction: ICETransaction, into buffer: inout MutableRawSpan) -> Int? {
-        let base = localCandidates.first { $0.address == transaction.path.local }
+        let base = localCandidate(base: transaction.path.local)
         // RFC 8445 §7.1.1: the priority that a peer-reflexive candidate found by this check would have.
         let localPreference = UInt16(truncatingIfNeeded: (base?.priority ?? 0) >> 8)
         do throws(STUNError) {

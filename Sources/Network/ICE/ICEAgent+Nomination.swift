@@ -89,15 +89,18 @@ extension ICEAgent {
     private mutating func updateSelectedCandidates() {
         guard let selectedPath, let pair = pairs.first(where: { $0.path == selectedPath }) else { return }
         statistics.selectedRemote = remoteCandidates.first { $0.address == selectedPath.remote }
-        let base = localCandidates.first { $0.address == selectedPath.local }
-        statistics.selectedLocal = base
-        if let base, let mapped = pair.mappedAddress, !localCandidates.contains(where: { $0.address == mapped }) {
+        let base = localCandidate(base: selectedPath.local)
+        let known = pair.mappedAddress.flatMap { mapped in
+            localCandidates.first { $0.address == mapped && $0.base == selectedPath.local }
+        }
+        statistics.selectedLocal = known ?? base
+        if known == nil, let base, let mapped = pair.mappedAddress {
             // RFC 8445 §7.2.5.3.1: an address of ours that nobody had told us of.
             statistics.selectedLocal = ICECandidate(
                 foundation: "prflx\(base.foundation)",
                 priority: ICECandidate.priority(
                     type: .peerReflexive, localPreference: UInt16(truncatingIfNeeded: base.priority >> 8)),
-                address: mapped, type: .peerReflexive, relatedAddress: base.address)
+                address: mapped, type: .peerReflexive, relatedAddress: base.base, base: base.base)
         }
     }
 
@@ -113,6 +116,11 @@ extension ICEAgent {
 
     private func failureReason(now: Instant) -> String? {
         guard let deadline = patienceDeadline, now >= deadline else { return nil }
+        if localCandidates.isEmpty {
+            return options.isRelayOnly
+                ? "Only relayed addresses may be used, and no TURN server gave one."
+                : "This side has no address that may be used."
+        }
         if remoteCandidates.isEmpty {
             return "The peer gave no usable address within \(Self.patience.inSeconds) s. "
                 + (remoteCandidatesEnded

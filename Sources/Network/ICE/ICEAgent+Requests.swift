@@ -17,7 +17,10 @@ extension ICEAgent {
             statistics.messagesDiscarded += 1
             return .ignored
         }
-        guard message.type.isBinding else { return .ignored }
+        // An address that is not to be used says nothing either: an answer would tell it.
+        guard message.type.isBinding, localCandidates.contains(where: { $0.base == path.local }) else {
+            return .ignored
+        }
         switch message.type.messageClass {
         case .request: return handleRequest(message, datagram, path: path, now: now)
         case .success, .error: return handleResponse(message, datagram, path: path, now: now)
@@ -107,7 +110,7 @@ extension ICEAgent {
 
     /// A triggered check (RFC 8445 §7.3.1.4), with a peer-reflexive candidate where the source is not known.
     mutating func trigger(_ path: ICEPath, remotePriority: UInt32, useCandidate: Bool, now: Instant) {
-        guard let local = localCandidates.first(where: { $0.address == path.local }) else { return }
+        guard let local = localCandidate(base: path.local) else { return }
         if !remoteCandidates.contains(where: { $0.address == path.remote }) {
             guard remoteCandidates.count < Self.maximumRemoteCandidates else { return }
             remoteCandidates.append(

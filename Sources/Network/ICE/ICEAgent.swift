@@ -38,12 +38,19 @@ package struct ICEAgent {
     package internal(set) var state: ICEState = .new
     package internal(set) var localCredentials: ICECredentials
     package internal(set) var remoteCredentials: ICECredentials?
+    /// Those that the peer is told.
     package internal(set) var localCandidates: [ICECandidate] = []
+    package internal(set) var hasAllLocalCandidates = false
     package internal(set) var remoteCandidates: [ICECandidate] = []
     package internal(set) var selectedPath: ICEPath?
     package internal(set) var statistics = ICEStatistics()
 
+    let options: ICEOptions
     let pacer: CheckPacer
+    /// The sockets, best first; also those whose own address is not told.
+    var hosts: [SocketAddress] = []
+    /// What candidates have in common that share a foundation, by its number.
+    var foundations: [FoundationKey] = []
     var random: RandomSource
     var tieBreaker: UInt64
     var localKey: HMACSHA1Key
@@ -83,8 +90,9 @@ package struct ICEAgent {
         var useCandidate: Bool
     }
 
-    package init(role: ICERole, pacer: CheckPacer, random: RandomSource) {
+    package init(role: ICERole, options: ICEOptions = ICEOptions(), pacer: CheckPacer, random: RandomSource) {
         self.role = role
+        self.options = options
         self.pacer = pacer
         self.random = random
         localCredentials = ICECredentials(using: &self.random)
@@ -98,17 +106,6 @@ package struct ICEAgent {
     package mutating func setRole(_ role: ICERole) {
         guard case .new = state else { return }
         self.role = role
-    }
-
-    /// Adds the address of a socket. Order expresses preference: earlier is better.
-    package mutating func addLocalHost(_ address: SocketAddress, now: Instant) {
-        guard !localCandidates.contains(where: { $0.address == address }) else { return }
-        let preference = UInt16(clamping: (address.ip.isLoopback ? 1_000 : 65_535) - localCandidates.count)
-        let candidate = ICECandidate(
-            foundation: "\(localCandidates.count + 1)",
-            priority: ICECandidate.priority(type: .host, localPreference: preference), address: address, type: .host)
-        localCandidates.append(candidate)
-        for remote in remoteCandidates { addPair(local: candidate, remote: remote) }
     }
 
     /// The user name and password of the remote description; checking begins. Other credentials than before mean a
@@ -285,7 +282,9 @@ package struct ICEAgent {
     }
 
     mutating func addPair(local: ICECandidate, remote: ICECandidate) {
-        let path = ICEPath(local: local.address, remote: remote.address)
+        // A server-reflexive candidate sends from its base; the base's own pair, if there is one, is the same and better
+        // (RFC 8445 §6.1.2.4).
+        let path = ICEPath(local: local.base, remote: remote.address)
         guard path.local.ip.family == path.remote.ip.family, path.local.ip.isLinkLocal == path.remote.ip.isLinkLocal,
             path.local.ip.isLoopback == path.remote.ip.isLoopback, !pairs.contains(where: { $0.path == path })
         else { return }

@@ -24,16 +24,20 @@ package struct ICECandidate: Hashable, Sendable {
     package var address: SocketAddress
     package var type: CandidateType
     package var relatedAddress: SocketAddress?
+    /// Where a local candidate's datagrams leave from and arrive (RFC 8445 §4): the socket of a host or server-reflexive
+    /// one, a relayed one itself. Meaningless for the peer's.
+    package var base: SocketAddress
 
     package init(
         foundation: String, priority: UInt32, address: SocketAddress, type: CandidateType,
-        relatedAddress: SocketAddress? = nil
+        relatedAddress: SocketAddress? = nil, base: SocketAddress? = nil
     ) {
         self.foundation = foundation
         self.priority = priority
         self.address = address
         self.type = type
         self.relatedAddress = relatedAddress
+        self.base = base ?? address
     }
 
     /// RFC 8445 §5.1.2.1, for component 1.

@@ -68,13 +68,9 @@ struct ICETransaction {
     var transmissions = 0
     var nextTransmissionAt: Instant
 
-    /// RFC 8489 §6.2.1: seven transmissions, each interval twice the last, then 16 × RTO for the last one.
-    static let maximumTransmissions = 7
-    static let initialRetransmissionTimeout: Duration = .milliseconds(500)
+    static let maximumTransmissions = STUNRetransmission.maximumTransmissions
 
     func timeout(afterTransmission count: Int) -> Duration {
-        if isConsent { return ICEAgent.consentExpiry }
-        if count >= Self.maximumTransmissions { return Self.initialRetransmissionTimeout * 16 }
-        return Self.initialRetransmissionTimeout * (1 << max(0, count - 1))
+        isConsent ? ICEAgent.consentExpiry : STUNRetransmission.timeout(afterTransmission: count)
     }
 }

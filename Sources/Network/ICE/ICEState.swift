@@ -32,8 +32,12 @@ package struct ICEPath: Hashable, Sendable {
 
 package enum ICEEvent: Hashable, Sendable {
     case stateChanged(ICEState)
-    /// Media goes this way from now on.
+    /// Media goes this way from now on. Where `local` is a relayed address, the datagrams go through its server.
     case selectedPathChanged(ICEPath)
+    /// An address of ours that the peer is to be told (RFC 8838 §4).
+    case localCandidate(ICECandidate)
+    /// All of ours have been told (RFC 8838 §13).
+    case localCandidatesEnded
 }
 
 /// What became of a datagram that was handed to an agent.

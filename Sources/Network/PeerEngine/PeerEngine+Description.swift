@@ -70,7 +70,7 @@ extension PeerEngine {
                 ICECandidateLine(
                     foundation: candidate.foundation, priority: candidate.priority,
                     address: candidate.address.ip.description, port: candidate.address.port,
-                    type: candidate.type.rawValue)
+                    type: candidate.type.rawValue, relatedAddress: candidate.relatedAddress)
             },
             isEndOfCandidates: true)
     }

@@ -206,7 +206,7 @@ package final class PeerEngine<Security: TransportSecurity> {
             case .stateChanged(.connected):
                 if security.isEstablished { enter(.connected, reason: "") }
             case .stateChanged(.failed(let reason)): enter(.failed, reason: reason)
-            case .stateChanged: break
+            case .stateChanged, .localCandidate, .localCandidatesEnded: break
             }
         }
         while let event = security.pollEvent() {

@@ -20,6 +20,8 @@ package struct STUNMessage: Sendable {
     package static let headerByteCount = 20
     /// RFC 8489 §14.3: fewer than 509 bytes.
     package static let maximumUsernameByteCount = 508
+    /// RFC 8489 §14.9, §14.10: fewer than 128 characters, which are at most 763 bytes.
+    package static let maximumRealmByteCount = 763
     private static let maximumAttributeCount = 64
 
     package let type: STUNMessageType
@@ -31,9 +33,16 @@ package struct STUNMessage: Sendable {
     package private(set) var iceControlled: UInt64?
     package private(set) var mappedAddress: SocketAddress?
     package private(set) var errorCode: UInt16?
+    package private(set) var realm: [UInt8]?
+    package private(set) var nonce: [UInt8]?
+    /// PASSWORD-ALGORITHMS as it stands, since it is repeated to the server.
+    package private(set) var passwordAlgorithms: [UInt8]?
+    package private(set) var alternateServer: SocketAddress?
+    package private(set) var turn = TURNAttributes()
     /// Comprehension-required attributes that we do not know; at most eight are kept.
     package private(set) var unknownRequired: [UInt16] = []
     package private(set) var integrityOffset: Int?
+    package private(set) var integritySHA256Offset: Int?
     package private(set) var hasFingerprint = false
 
     /// Whether the first bytes look like STUN at all (RFC 8489 §6.3): cheap, for telling datagrams apart.
@@ -76,7 +85,9 @@ package struct STUNMessage: Sendable {
             let value = datagram.extracting(offset + 4..<offset + 4 + length)
             if attribute == STUNAttribute.fingerprint {
                 try checkFingerprint(value, offset: offset, in: datagram)
-            } else if integrityOffset == nil {
+            } else if integritySHA256Offset == nil,
+                integrityOffset == nil || attribute == STUNAttribute.messageIntegritySHA256
+            {
                 try read(attribute, value, offset: offset)
             }
             offset += 4 + padded
@@ -101,6 +112,10 @@ package struct STUNMessage: Sendable {
         case STUNAttribute.messageIntegrity:
             guard value.byteCount == HMACSHA1Tag.byteCount else { throw .malformedAttribute(type: attribute) }
             integrityOffset = offset
+        case STUNAttribute.messageIntegritySHA256:
+            // RFC 8489 §14.6 allows shorter tags; they are not asked for here and would only be easier to guess.
+            guard value.byteCount == HMACSHA256Key.tagByteCount else { throw .malformedAttribute(type: attribute) }
+            integritySHA256Offset = offset
         case STUNAttribute.username:
             guard value.byteCount <= Self.maximumUsernameByteCount else { throw .malformedAttribute(type: attribute) }
             username = value.withUnsafeBytes { Array($0) }
@@ -108,7 +123,11 @@ package struct STUNMessage: Sendable {
         case STUNAttribute.useCandidate: useCandidate = true
         case STUNAttribute.iceControlling: iceControlling = try integer(UInt64.self)
         case STUNAttribute.iceControlled: iceControlled = try integer(UInt64.self)
-        case STUNAttribute.xorMappedAddress: mappedAddress = try xorAddress(value)
+        case STUNAttribute.xorMappedAddress: mappedAddress = try xorAddress(value, attribute)
+        case STUNAttribute.realm: realm = try text(value, attribute)
+        case STUNAttribute.nonce: nonce = try text(value, attribute)
+        case STUNAttribute.passwordAlgorithms: passwordAlgorithms = try text(value, attribute)
+        case STUNAttribute.alternateServer: alternateServer = try address(value, attribute, isXORed: false)
         case STUNAttribute.errorCode:
             guard value.byteCount >= 4 else { throw .malformedAttribute(type: attribute) }
             let hundreds = UInt16(value.unsafeLoad(fromByteOffset: 2, as: UInt8.self) & 7)
@@ -116,28 +135,64 @@ package struct STUNMessage: Sendable {
             guard (3...6).contains(hundreds), rest < 100 else { throw .malformedAttribute(type: attribute) }
             errorCode = hundreds * 100 + rest
         default:
-            if !STUNAttribute.isUnderstood(attribute), unknownRequired.count < 8 { unknownRequired.append(attribute) }
+            if !type.isBinding { try readTURN(attribute, value, offset: offset) }
+            if !STUNAttribute.isUnderstood(attribute, in: type), unknownRequired.count < 8 {
+                unknownRequired.append(attribute)
+            }
         }
     }
 
-    private func xorAddress(_ value: RawSpan) throws(STUNError) -> SocketAddress {
+    private mutating func readTURN(_ attribute: UInt16, _ value: RawSpan, offset: Int) throws(STUNError) {
+        func word() throws(STUNError) -> UInt32 {
+            guard value.byteCount == 4 else { throw .malformedAttribute(type: attribute) }
+            return UInt32(bigEndian: value.unsafeLoadUnaligned(as: UInt32.self))
+        }
+        switch attribute {
+        case STUNAttribute.channelNumber: turn.channelNumber = UInt16(truncatingIfNeeded: try word() >> 16)
+        case STUNAttribute.lifetime: turn.lifetime = try word()
+        case STUNAttribute.requestedTransport: turn.requestedTransport = UInt8(truncatingIfNeeded: try word() >> 24)
+        case STUNAttribute.requestedAddressFamily:
+            switch try word() >> 24 {
+            case 1: turn.requestedFamily = .v4
+            case 2: turn.requestedFamily = .v6
+            default: throw .malformedAttribute(type: attribute)
+            }
+        case STUNAttribute.xorRelayedAddress: turn.relayedAddress = try xorAddress(value, attribute)
+        case STUNAttribute.xorPeerAddress:
+            let address = try xorAddress(value, attribute)
+            if turn.peerAddresses.count < TURNAttributes.maximumPeerAddresses { turn.peerAddresses.append(address) }
+        case STUNAttribute.data: turn.data = offset + 4..<offset + 4 + value.byteCount
+        default: break
+        }
+    }
+
+    private func text(_ value: RawSpan, _ attribute: UInt16) throws(STUNError) -> [UInt8] {
+        guard value.byteCount <= Self.maximumRealmByteCount else { throw .malformedAttribute(type: attribute) }
+        return value.withUnsafeBytes { Array($0) }
+    }
+
+    private func xorAddress(_ value: RawSpan, _ attribute: UInt16) throws(STUNError) -> SocketAddress {
+        try address(value, attribute, isXORed: true)
+    }
+
+    /// RFC 8489 §14.1, §14.2.
+    private func address(_ value: RawSpan, _ attribute: UInt16, isXORed: Bool) throws(STUNError) -> SocketAddress {
+        let cookie = isXORed ? Self.magicCookie : 0
+        let (high, low) = isXORed ? (UInt64(cookie) << 32 | UInt64(transactionID.high), transactionID.low) : (0, 0)
         do throws(ByteError) {
             var reader = ByteReader(value)
             let family: UInt16 = try reader.readInteger()
-            let port: UInt16 = try reader.readInteger() ^ UInt16(truncatingIfNeeded: Self.magicCookie >> 16)
+            let port: UInt16 = try reader.readInteger() ^ UInt16(truncatingIfNeeded: cookie >> 16)
             switch (family & 0xFF, reader.remaining) {
-            case (1, 4):
-                return SocketAddress(ip: IPAddress(v4: try reader.readInteger() ^ Self.magicCookie), port: port)
+            case (1, 4): return SocketAddress(ip: IPAddress(v4: try reader.readInteger() ^ cookie), port: port)
             case (2, 16):
-                let high = UInt64(Self.magicCookie) << 32 | UInt64(transactionID.high)
                 return SocketAddress(
-                    ip: IPAddress(
-                        v6High: try reader.readInteger() ^ high, low: try reader.readInteger() ^ transactionID.low),
+                    ip: IPAddress(v6High: try reader.readInteger() ^ high, low: try reader.readInteger() ^ low),
                     port: port)
             default: break
             }
         } catch {}
-        throw .malformedAttribute(type: STUNAttribute.xorMappedAddress)
+        throw .malformedAttribute(type: attribute)
     }
 
     /// Whether MESSAGE-INTEGRITY is there and right under `key`; `datagram` is what the message was parsed from.
@@ -145,12 +200,35 @@ package struct STUNMessage: Sendable {
         guard let integrityOffset, datagram.byteCount >= integrityOffset + 4 + HMACSHA1Tag.byteCount else {
             return false
         }
-        // RFC 8489 §14.5: the header's length counts up to and including MESSAGE-INTEGRITY while the tag is made.
-        var covered = datagram.extracting(0..<integrityOffset).withUnsafeBytes { Array($0) }
-        let length = UInt16(truncatingIfNeeded: integrityOffset + 4 + HMACSHA1Tag.byteCount - Self.headerByteCount)
-        covered[2] = UInt8(truncatingIfNeeded: length >> 8)
-        covered[3] = UInt8(truncatingIfNeeded: length)
+        let covered = self.covered(by: integrityOffset, tagByteCount: HMACSHA1Tag.byteCount, in: datagram)
         let tag = datagram.extracting(integrityOffset + 4..<integrityOffset + 4 + HMACSHA1Tag.byteCount)
         return key.tag(of: covered.span.bytes).matches(tag)
+    }
+
+    /// Whether the kind of integrity that is asked for is there and right.
+    package func isAuthentic(in datagram: RawSpan, _ integrity: STUNIntegrity) -> Bool {
+        switch integrity {
+        case .sha1(let key): return isAuthentic(in: datagram, key: key)
+        case .sha256(let key):
+            let tagByteCount = HMACSHA256Key.tagByteCount
+            guard let offset = integritySHA256Offset, datagram.byteCount >= offset + 4 + tagByteCount,
+                let tag = key.tag(of: covered(by: offset, tagByteCount: tagByteCount, in: datagram).span.bytes)
+            else { return false }
+            return constantTimeEqual(
+                tag.span.bytes, datagram.extracting(offset + 4..<offset + 4 + tagByteCount))
+        }
+    }
+
+    /// Whether it carries integrity of either kind, right or not.
+    package var hasIntegrity: Bool { integrityOffset != nil || integritySHA256Offset != nil }
+
+    /// What a tag is made over: all before it, the header's length counting up to and including the tag (RFC 8489
+    /// §14.5).
+    private func covered(by offset: Int, tagByteCount: Int, in datagram: RawSpan) -> [UInt8] {
+        var covered = datagram.extracting(0..<offset).withUnsafeBytes { Array($0) }
+        let length = UInt16(truncatingIfNeeded: offset + 4 + tagByteCount - Self.headerByteCount)
+        covered[2] = UInt8(truncatingIfNeeded: length >> 8)
+        covered[3] = UInt8(truncatingIfNeeded: length)
+        return covered
     }
 }

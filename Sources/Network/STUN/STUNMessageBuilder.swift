@@ -51,8 +51,14 @@ package struct STUNMessageBuilder: ~Copyable, ~Escapable {
 
     @_lifetime(self: copy self)
     package mutating func add(xorMappedAddress address: SocketAddress) throws(STUNError) {
+        try add(STUNAttribute.xorMappedAddress, xorAddress: address)
+    }
+
+    /// XOR-PEER-ADDRESS or XOR-RELAYED-ADDRESS, which are written like XOR-MAPPED-ADDRESS (RFC 8656 §18.3, §18.5).
+    @_lifetime(self: copy self)
+    package mutating func add(_ attribute: UInt16, xorAddress address: SocketAddress) throws(STUNError) {
         let isV4 = address.ip.family == .v4
-        let offset = try open(STUNAttribute.xorMappedAddress, byteCount: isV4 ? 8 : 20)
+        let offset = try open(attribute, byteCount: isV4 ? 8 : 20)
         store(UInt16(isV4 ? 1 : 2), at: offset)
         store(address.port ^ UInt16(truncatingIfNeeded: STUNMessage.magicCookie >> 16), at: offset + 2)
         if isV4 {
@@ -62,6 +68,13 @@ package struct STUNMessageBuilder: ~Copyable, ~Escapable {
             store(address.ip.high ^ high, at: offset + 4)
             store(address.ip.low ^ transactionID.low, at: offset + 12)
         }
+    }
+
+    /// LIFETIME, CHANNEL-NUMBER and others whose value is one word.
+    @_lifetime(self: copy self)
+    package mutating func add(attribute: UInt16, word: UInt32) throws(STUNError) {
+        let offset = try open(attribute, byteCount: 4)
+        store(word, at: offset)
     }
 
     @_lifetime(self: copy self)
@@ -86,14 +99,32 @@ package struct STUNMessageBuilder: ~Copyable, ~Escapable {
         try add(attribute, value.span.bytes)
     }
 
+    /// DATA, or another attribute whose value is not to be copied into an array first.
+    @_lifetime(self: copy self)
+    package mutating func add(attribute: UInt16, bytes: RawSpan) throws(STUNError) {
+        try add(attribute, bytes)
+    }
+
     /// Adds MESSAGE-INTEGRITY under `key` (none: left out) and FINGERPRINT; gives the message's size.
     package consuming func finish(key: HMACSHA1Key?) throws(STUNError) -> Int {
-        if let key {
+        try finish(integrity: key.map(STUNIntegrity.sha1))
+    }
+
+    /// Adds the integrity of that kind (none: left out) and FINGERPRINT; gives the message's size.
+    package consuming func finish(integrity: STUNIntegrity?) throws(STUNError) -> Int {
+        switch integrity {
+        case nil: break
+        case .sha1(let key):
             let covered = count
             let offset = try open(STUNAttribute.messageIntegrity, byteCount: HMACSHA1Tag.byteCount)
             let tag = key.tag(of: bytes.bytes.extracting(0..<covered))
             var target = bytes._mutatingExtracting(offset..<offset + HMACSHA1Tag.byteCount)
             guard tag.write(into: &target) != nil else { throw .noRoom }
+        case .sha256(let key):
+            let covered = count
+            let offset = try open(STUNAttribute.messageIntegritySHA256, byteCount: HMACSHA256Key.tagByteCount)
+            guard let tag = key.tag(of: bytes.bytes.extracting(0..<covered)) else { throw .noRoom }
+            for (index, byte) in tag.enumerated() { store(byte, at: offset + index) }
         }
         let covered = count
         let offset = try open(STUNAttribute.fingerprint, byteCount: 4)

@@ -1,15 +1,22 @@
 import Glibc
-import Testing
 
 /// A program that runs beside the test and ends with this object.
-final class Child {
-    let pid: pid_t
+package final class Child {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+
+        init(_ what: String, _ code: Int32) {
+            description = "\(what): \(String(cString: strerror(code)))"
+        }
+    }
+
+    package let pid: pid_t
     private let output: Int32
     private var hasEnded = false
 
-    init(_ path: String, _ arguments: [String], display: String? = nil) throws {
+    package init(_ path: String, _ arguments: [String], display: String? = nil) throws {
         var ends: [Int32] = [-1, -1]
-        try #require(pipe(&ends) == 0)
+        guard pipe(&ends) == 0 else { throw Failure("No pipe", errno) }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
@@ -38,11 +45,11 @@ final class Child {
         output = ends[0]
         self.pid = pid
         hasEnded = code != 0
-        try #require(code == 0, "\(path) cannot be run: \(String(cString: strerror(code)))")
+        guard code == 0 else { throw Failure("\(path) cannot be run", code) }
     }
 
     /// What it writes, up to and without a line's end, or all if `wholly`.
-    func read(wholly: Bool = false) -> [UInt8] {
+    package func read(wholly: Bool = false) -> [UInt8] {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: wholly ? 65_536 : 1)
         while true {
@@ -53,19 +60,19 @@ final class Child {
         }
     }
 
-    func signal(_ number: Int32) {
+    package func signal(_ number: Int32) {
         if !hasEnded { kill(pid, number) }
     }
 
     /// Ends it, also when it was halted, and waits for its end.
-    func end() {
+    package func end() {
         guard !hasEnded else { return }
         signal(SIGTERM)
         signal(SIGCONT)
         wait()
     }
 
-    func wait() {
+    package func wait() {
         guard !hasEnded else { return }
         while waitpid(pid, nil, 0) < 0, errno == EINTR {}
         hasEnded = true
