@@ -25,6 +25,8 @@ public final class MicrophoneCapture: AudioCapture {
     /// 48 kHz, floating point.
     public let format: AudioFormat
     private let onEvent: @Sendable (MicrophoneEvent) -> Void
+    /// Held while a run starts, so that two do not.
+    private let starting = Mutex(())
     private let current = Mutex<MicrophoneRun?>(nil)
 
     /// - Parameters:
@@ -60,15 +62,17 @@ public final class MicrophoneCapture: AudioCapture {
         guard !device.isEmpty, !device.utf8.contains(0) else {
             throw .invalidOption("the microphone's name is empty or has a zero byte in it")
         }
-        let run = MicrophoneRun()
-        let former = try current.withLock { current throws(CaptureError) -> MicrophoneRun? in
-            guard current?.isRunning != true else { throw .alreadyCapturing }
-            defer { current = run }
-            return current
+        try starting.withLock { _ throws(CaptureError) in
+            let run = MicrophoneRun()
+            let former = try current.withLock { current throws(CaptureError) -> MicrophoneRun? in
+                guard current?.isRunning != true else { throw .alreadyCapturing }
+                defer { current = run }
+                return current
+            }
+            // One that was told to stop on its own thread may still have the device.
+            former?.stop()
+            try run.start(device, format, into: consumer, onEvent: onEvent)
         }
-        // One that was told to stop on its own thread may still have the device.
-        former?.stop()
-        try run.start(device, format, into: consumer, onEvent: onEvent)
     }
 
     public func stop() {

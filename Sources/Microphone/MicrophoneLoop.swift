@@ -151,6 +151,8 @@ struct MicrophoneLoop {
                 if try intake?.resume(system) ?? true {
                     corrector.interrupt()
                     isFresh = true
+                    // The pause is over: no reason to start it anew.
+                    _ = recovery.frameCame(system.now, isPicture: false)
                     return
                 }
             } catch {

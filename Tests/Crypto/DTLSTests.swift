@@ -220,6 +220,9 @@ import Testing
                 pair.client.handle(bytes.span.bytes, now: pair.now)
             }
         }
+        // A forged ChangeCipherSpec opens no door for what follows it.
+        let forged: [UInt8] = [20, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 1]
+        pair.server.handle(forged.span.bytes, now: pair.now)
         shower(5_000)
         pair.client.start(role: .client, now: pair.now)
         pair.exchange()

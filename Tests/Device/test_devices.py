@@ -86,4 +86,4 @@ def test_a_camera_that_may_not_be_opened_is_named(machine):
 
 
 def test_without_a_camera_the_list_is_empty(machine):
-    assert devices(machine, camera=False) == {"devices": [], "refused": []}
+    assert devices(machine, camera=False) == {"devices": [], "microphones": [], "refused": []}

@@ -94,10 +94,17 @@ public actor Session {
                 },
                 // A turn of the loop fetches what was encoded; the closure itself has nothing to do.
                 onEncoded: { [loop] in loop.execute {} })
+        } catch {
+            // A publisher that did not begin here may be at work in another session.
+            core.removePublication(publisher)
+            throw error
+        }
+        let attempt = core.nextAttempt()
+        do throws(SessionError) {
             try await core.wait {
-                $0.announce(publisher, $1)
+                $0.announce(publisher, attempt: attempt, $1)
             } cancel: {
-                $0.completeAnnouncement(of: publisher.name, .failure(.cancelled))
+                $0.completeAnnouncement(of: publisher.name, attempt: attempt, .failure(.cancelled))
             }
         } catch {
             core.removePublication(publisher)
@@ -114,10 +121,11 @@ public actor Session {
 
     /// Receives a stream of the room; returns when its publisher has answered. `subscriptionConnected` follows.
     public func subscribe(_ subscriber: Subscriber, to stream: String) async throws(SessionError) {
+        let id = core.makeSubscriptionID()
         try await core.wait {
-            $0.subscribe(subscriber, to: stream, $1)
+            $0.subscribe(subscriber, to: stream, id: id, $1)
         } cancel: {
-            $0.cancelSubscribe(subscriber)
+            $0.cancelSubscribe(id)
         }
     }
 

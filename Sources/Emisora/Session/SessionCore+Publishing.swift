@@ -22,23 +22,32 @@ extension SessionCore {
         publications[publisher.name] = Publication(publisher: publisher, fanout: fanout)
     }
 
-    func announce(_ publisher: Publisher, _ completion: @escaping Completion) {
+    func announce(_ publisher: Publisher, attempt: Int, _ completion: @escaping Completion) {
         guard publications[publisher.name]?.publisher === publisher else {
             return completion(.failure(.invalidState("The session is closed.")))
         }
         publications[publisher.name]?.announced = completion
+        publications[publisher.name]?.attempt = attempt
         channel.send(.publish(stream: publisher.name))
         schedule(after: .seconds(10)) { [weak self] in
             self?.completeAnnouncement(
-                of: publisher.name,
+                of: publisher.name, attempt: attempt,
                 .failure(.timedOut("The server did not confirm the stream \(publisher.name) within 10 s.")))
         }
     }
 
-    func completeAnnouncement(of name: String, _ result: Result<Void, SessionError>) {
-        guard let completion = publications[name]?.announced else { return }
+    /// - Parameter attempt: Whose end it is; `nil`: of whichever waits.
+    func completeAnnouncement(of name: String, attempt: Int?, _ result: Result<Void, SessionError>) {
+        guard let publication = publications[name], let completion = publication.announced,
+            attempt == nil || attempt == publication.attempt
+        else { return }
         publications[name]?.announced = nil
-        if case .success = result { publications[name]?.isAnnounced = true }
+        switch result {
+        case .success: publications[name]?.isAnnounced = true
+        // The server may take it yet, and would then keep a stream that nobody sends.
+        case .failure(.cancelled), .failure(.timedOut): channel.send(.unpublish(stream: name))
+        case .failure: break
+        }
         completion(result)
     }
 
@@ -51,8 +60,9 @@ extension SessionCore {
             hub?.close(peer, now: now)
         }
         hub?.remove(publication.fanout)
-        if publication.isAnnounced { channel.send(.unpublish(stream: publisher.name)) }
+        if publication.isAnnounced || publication.announced != nil { channel.send(.unpublish(stream: publisher.name)) }
         publication.publisher.setSubscriberCount(0)
+        publication.announced?(.failure(.invalidState("The stream was unpublished before the room knew it.")))
     }
 
     func handle(_ event: Publisher.PublisherEvent, of publisher: Publisher) {

@@ -9,7 +9,9 @@ extension SessionCore {
     /// Without its signaling a publisher that sends no picture for this long is taken for gone.
     private static let silenceLimit: Duration = .seconds(2)
 
-    func subscribe(_ subscriber: Subscriber, to stream: String, _ completion: @escaping Completion) {
+    func makeSubscriptionID() -> String { SignalingProtocol.makeIdentifier(using: &random) }
+
+    func subscribe(_ subscriber: Subscriber, to stream: String, id: String, _ completion: @escaping Completion) {
         let now = SystemClock.now()
         guard let hub else { return completion(.failure(.invalidState("The session is closed."))) }
         let media: [PeerConfiguration.Media] = [
@@ -18,7 +20,6 @@ extension SessionCore {
         guard let peer = hub.makePeer(media: media, sockets: .own, owner: self, now: now) else {
             return completion(.failure(.system("The session has too many connections.")))
         }
-        let id = SignalingProtocol.makeIdentifier(using: &random)
         let reception = Reception(subscriber: subscriber, peer: peer, now: now)
         do {
             try subscriber.begin { [weak self, loop] in
@@ -56,12 +57,10 @@ extension SessionCore {
     }
 
     /// Ends a subscription that its publisher has not answered yet.
-    func cancelSubscribe(_ subscriber: Subscriber) {
-        guard let id = subscriptions.first(where: { $0.value.reception.subscriber === subscriber })?.key,
-            subscriptions[id]?.answered != nil
-        else { return }
+    func cancelSubscribe(_ id: String) {
+        guard let subscription = subscriptions[id], subscription.answered != nil else { return }
         completeSubscribe(id, .failure(.cancelled))
-        removeReception(of: subscriber)
+        removeReception(of: subscription.reception.subscriber)
     }
 
     func removeReception(of subscriber: Subscriber) {

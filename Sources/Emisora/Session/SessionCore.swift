@@ -23,6 +23,8 @@ final class SessionCore: @unchecked Sendable {
         var pastDelivery = DeliveryLedger()
         var pastTotals = OutboundTotals()
         var announced: Completion?
+        /// Which call of `publish` waits for it: the timer and the cancellation of another one leave it alone.
+        var attempt = 0
         var isAnnounced = false
     }
 
@@ -55,6 +57,7 @@ final class SessionCore: @unchecked Sendable {
     private var wasWelcome = false
     private var isShutDown = false
     private var timers: [Timer] = []
+    private var attempts = 0
 
     init(loop: EventLoop, channel: any SignalingChannel, events: SessionEvents) {
         self.loop = loop
@@ -88,6 +91,12 @@ final class SessionCore: @unchecked Sendable {
             loop.execute { cancel(self) }
         }
         try result.get()
+    }
+
+    /// Tells one asynchronous call from another, so that what ends the one does not end the other.
+    func nextAttempt() -> Int {
+        attempts += 1
+        return attempts
     }
 
     func awaitWelcome(timeout: Duration, _ completion: @escaping Completion) {
@@ -153,7 +162,7 @@ final class SessionCore: @unchecked Sendable {
         case .streamPublished(let stream):
             roomStreams.removeAll { $0.stream == stream.stream }
             roomStreams.append(stream)
-            completeAnnouncement(of: stream.stream, .success(()))
+            completeAnnouncement(of: stream.stream, attempt: nil, .success(()))
             emit(.streamPublished(name: stream.stream))
         case .streamUnpublished(let stream):
             roomStreams.removeAll { $0.stream == stream.stream }
@@ -191,7 +200,7 @@ final class SessionCore: @unchecked Sendable {
         } else if error.inReplyTo == "publish" || error.code == .streamTaken {
             for name in publications.keys.sorted() {
                 if publications[name]?.isAnnounced == false {
-                    completeAnnouncement(of: name, .failure(refusal))
+                    completeAnnouncement(of: name, attempt: nil, .failure(refusal))
                 } else if error.code == .streamTaken {
                     // After a broken connection the server may not have noticed yet that the old one is gone.
                     announceAgain(name)

@@ -48,7 +48,8 @@ package final class DTLSTransport {
     private let bio: DatagramBIO
     private var role: Role = .server
     private var state: State = .idle
-    private var premature = PrematureRecordFilter()
+    /// OpenSSL has accepted the peer's ChangeCipherSpec.
+    private var isPeerEncrypting = false
     private var expectedFingerprints: [Fingerprint] = []
     private var events: [Event] = []
     private var retransmitAt: Instant?
@@ -111,10 +112,21 @@ package final class DTLSTransport {
         case .handshaking, .awaitingFingerprint, .connected: break
         case .idle, .closed, .failed: return
         }
-        let allowed = premature.allowedByteCount(of: datagram)
-        guard allowed > 0 else { return }
-        bio.supply(datagram.extracting(first: allowed))
-        advance(now: now)
+        var offset = 0
+        while offset < datagram.byteCount {
+            let rest = datagram.extracting(droppingFirst: offset)
+            let count = isPeerEncrypting ? rest.byteCount : PlaintextRecords.leadingByteCount(of: rest)
+            guard count > 0 else { return }
+            bio.supply(rest.extracting(first: count))
+            advance(now: now)
+            offset += count
+            if !isPeerEncrypting {
+                let state = SSL_get_state(ssl)
+                isPeerEncrypting = [
+                    TLS_ST_SR_CHANGE, TLS_ST_CR_CHANGE, TLS_ST_SR_FINISHED, TLS_ST_CR_FINISHED, TLS_ST_OK,
+                ].contains(state)
+            }
+        }
     }
 
     package var nextDeadline: Instant? {

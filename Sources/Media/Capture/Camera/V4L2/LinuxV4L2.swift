@@ -27,9 +27,17 @@ package struct LinuxV4L2: V4L2System {
     package func access(to path: String) -> V4L2Access? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
-        let group = getgrgid(status.st_gid).map { String(cString: $0.pointee.gr_name) } ?? "\(status.st_gid)"
+        let group = Self.name(ofGroup: status.st_gid) ?? "\(status.st_gid)"
         return V4L2Access(
             isPermitted: Glibc.access(path, R_OK | W_OK) == 0, group: group, holders: holders(of: status.st_rdev))
+    }
+
+    private static func name(ofGroup id: gid_t) -> String? {
+        var entry = group()
+        var found: UnsafeMutablePointer<group>?
+        var buffer = [CChar](repeating: 0, count: 4_096)
+        guard getgrgid_r(id, &entry, &buffer, buffer.count, &found) == 0, found != nil else { return nil }
+        return String(cString: entry.gr_name)
     }
 
     /// The processes with a descriptor for this character device. Those of other users cannot be seen without rights.
