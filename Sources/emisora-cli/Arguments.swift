@@ -62,9 +62,17 @@ struct Arguments {
 
     // MARK: Values
 
+    /// What names of rooms and streams are made of.
+    static let name = "1 to 64 of A-Z a-z 0-9 _ -, not reserved"
+
+    /// The one line for a URL that is none of a room.
+    static func invalidURL(_ url: String) -> String {
+        "URL: \(url) is not allowed; allowed: ws://HOST:PORT/ROOM, with a ROOM of \(name)"
+    }
+
     /// `640x480`.
     static func size(_ text: String) -> (width: Int, height: Int)? {
-        let parts = text.split(separator: "x").map { Int($0) }
+        let parts = text.split(separator: "x", omittingEmptySubsequences: false).map { whole($0) }
         guard parts.count == 2, let width = parts[0], let height = parts[1], (16...16_383).contains(width),
             (16...16_383).contains(height)
         else { return nil }
@@ -98,7 +106,9 @@ struct Arguments {
     static func bitrate(_ text: String) -> Int? {
         let multiplier = text.hasSuffix("k") ? 1_000 : text.hasSuffix("M") ? 1_000_000 : 1
         let digits = multiplier == 1 ? Substring(text) : text.dropLast()
-        guard let value = Double(digits), value.isFinite, value > 0 else { return nil }
+        guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) || $0 == 0x2E }), let value = Double(digits),
+            value.isFinite, value > 0
+        else { return nil }
         let bits = value * Double(multiplier)
         return (10_000...100_000_000).contains(bits) ? Int(bits) : nil
     }

@@ -44,7 +44,7 @@ enum CameraListFile {
     }
 
     private static func content(of path: String) throws(Problem) -> [UInt8] {
-        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw Problem(description: String(cString: strerror(errno))) }
         defer { if path != "-" { close(descriptor) } }
         var bytes: [UInt8] = []

@@ -4,7 +4,7 @@ import EmisoraFiles
 /// The films that the command line names. Pictures and sound of one file come from one player, so that they keep
 /// together.
 final class FilmSources {
-    private let playback: FileCapture.Playback
+    let playback: FileCapture.Playback
     private var films: [String: MediaFile] = [:]
 
     init(playback: FileCapture.Playback) {

@@ -18,11 +18,14 @@ struct PublishCommand {
         // The table's closures write into a box, since they outlive no call of `parse`.
         let box = Box()
         let rest = try Arguments.parse(arguments, options: Self.options(box))
-        guard rest.count == 1, rest[0].hasPrefix("ws://") else {
+        guard let url = rest.first else {
             throw Arguments.Usage(description: "URL: one is needed; allowed: ws://HOST:PORT/ROOM")
         }
+        guard rest.count == 1, url.hasPrefix("ws://") else {
+            throw Arguments.Usage(description: Arguments.invalidURL(rest.joined(separator: " ")))
+        }
         self = box.command
-        url = rest[0]
+        self.url = url
     }
 
     private init() {}
@@ -46,7 +49,10 @@ struct PublishCommand {
             .init(name: "audio", values: AudioSource.values, help: "sound source (a film's own, else tone)") {
                 set(\.audio, AudioSource($0))
             },
-            .init(name: "size", values: "WxH", help: "size for noise and pattern (640x480), wished of a camera") {
+            .init(
+                name: "size", values: "WxH, 16x16 to 16383x16383",
+                help: "size for noise and pattern (640x480), wished of a camera"
+            ) {
                 guard let size = Arguments.size($0) else { return false }
                 return set(\.wish.width, size.width) && set(\.wish.height, size.height)
             },
@@ -54,13 +60,15 @@ struct PublishCommand {
                 name: "fps", values: "1-240|N/D",
                 help: "pictures a second for noise, pattern, screen (30), wished of a camera"
             ) {
-                set(\.wish.frameRate, Arguments.frameRate($0).flatMap { (1...240).contains($0) ? $0 : nil })
+                guard let rate = Arguments.frameRate($0), (1...240).contains(rate) else { return false }
+                return set(\.wish.frameRate, rate)
             },
-            .init(name: "bitrate", values: "BITS|Nk|NM", help: "video bits a second, 10k to 100M (1500k)") {
+            .init(name: "bitrate", values: "10k-100M", help: "video bits a second (1500k)") {
                 set(\.bitrate, Arguments.bitrate($0).map(DataRate.bitsPerSecond))
             },
-            .init(name: "duration", values: "SECONDS", help: "ends by itself after that time") {
-                set(\.duration, Arguments.seconds($0))
+            .init(name: "duration", values: "SECONDS above 0", help: "ends by itself after that time") {
+                guard let seconds = Arguments.seconds($0) else { return false }
+                return set(\.duration, seconds)
             },
             .init(name: "once", values: "", help: "a film plays once, then publishing ends (else for ever)") { _ in
                 set(\.isOnce, true)
@@ -71,8 +79,8 @@ struct PublishCommand {
             ) {
                 set(\.cameraLog, $0.isEmpty ? nil : .some(.some($0)))
             },
-            .init(name: "stream", values: "NAME", help: "the stream's name in the room (main)") {
-                set(\.stream, $0.isEmpty ? nil : $0)
+            .init(name: "stream", values: Arguments.name, help: "the stream's name in the room (main)") {
+                set(\.stream, Publisher.isAllowed(name: $0) ? $0 : nil)
             },
         ]
     }
@@ -81,6 +89,13 @@ struct PublishCommand {
         do {
             try await publish()
             return 0
+        } catch SessionError.cancelled {
+            // Ended while it was connecting: nothing was published.
+            Terminal.result(PublishFigures().jsonLine)
+            return 0
+        } catch SessionError.invalidURL(let url) {
+            Terminal.note(Arguments.invalidURL(url))
+            return 2
         } catch {
             Terminal.note("emisora publish: \(error)")
             return 1
@@ -96,10 +111,10 @@ struct PublishCommand {
                 wish, clicks: clicks, films: films, cameraLog: cameraLog),
             audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
             options: .init(videoBitrate: bitrate))
-        let session = try await Session.connect(to: url)
+        let session = try await Termination.cancelling { [url] in try await Session.connect(to: url) }
         let start = MonotonicClock.now
         do {
-            try await session.publish(publisher)
+            try await Termination.cancelling { try await session.publish(publisher) }
         } catch {
             await session.disconnect()
             throw error

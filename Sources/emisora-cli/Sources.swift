@@ -100,7 +100,7 @@ enum AudioSource {
         case .tone: ToneCapture(clicks: clicks)
         case .silence: SilenceCapture()
         case .microphone(let device): MicrophoneSources.make(device)
-        case .wav(let path): try WAVCapture(path: path)
+        case .wav(let path): try WAVCapture(path: path, playback: films.playback)
         case .file(let path): try films.audio(path)
         case .none: nil
         }

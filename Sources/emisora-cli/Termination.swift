@@ -36,6 +36,19 @@ enum Termination {
         for await _ in stream { return }
     }
 
+    /// Runs `operation`, whose task is cancelled when one of the signals comes.
+    static func cancelling<Result: Sendable>(
+        _ operation: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        let task = Task { try await operation() }
+        let watch = Task {
+            await wait()
+            if isRequested { task.cancel() }
+        }
+        defer { watch.cancel() }
+        return try await task.value
+    }
+
     fileprivate static func request() {
         let waiting = state.withLock { state in
             defer { state.waiting.removeAll() }

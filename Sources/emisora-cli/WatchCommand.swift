@@ -19,11 +19,14 @@ struct WatchCommand {
     init(_ arguments: [String]) throws {
         let box = Box()
         let rest = try Arguments.parse(arguments, options: Self.options(box))
-        guard rest.count == 1, rest[0].hasPrefix("ws://") else {
+        guard let url = rest.first else {
             throw Arguments.Usage(description: "URL: one is needed; allowed: ws://HOST:PORT/ROOM")
         }
+        guard rest.count == 1, url.hasPrefix("ws://") else {
+            throw Arguments.Usage(description: Arguments.invalidURL(rest.joined(separator: " ")))
+        }
         self = box.command
-        url = rest[0]
+        self.url = url
     }
 
     static var help: String { usage + "\n" + Arguments.help(options(Box())) }
@@ -35,17 +38,17 @@ struct WatchCommand {
             return true
         }
         return [
-            .init(name: "frames", values: "N", help: "pictures to decode before it ends well (1)") {
+            .init(name: "frames", values: "1 or more", help: "pictures to decode before it ends well (1)") {
                 set(\.frames, Int($0).flatMap { $0 > 0 ? $0 : nil })
             },
-            .init(name: "timeout", values: "SECONDS", help: "gives up after that time (30)") {
+            .init(name: "timeout", values: "SECONDS above 0", help: "gives up after that time (30)") {
                 set(\.timeout, Arguments.seconds($0))
             },
             .init(name: "save", values: "FRAME.png|CLIP.y4m", help: "keeps the last picture, or all of them") {
                 set(\.save, $0.hasSuffix(".png") || $0.hasSuffix(".y4m") ? .some(.some($0)) : nil)
             },
-            .init(name: "stream", values: "NAME", help: "which stream of the room (the first)") {
-                set(\.stream, $0.isEmpty ? nil : .some(.some($0)))
+            .init(name: "stream", values: Arguments.name, help: "which stream of the room (the first)") {
+                set(\.stream, Publisher.isAllowed(name: $0) ? .some(.some($0)) : nil)
             },
         ]
     }
@@ -53,6 +56,12 @@ struct WatchCommand {
     func run() async -> Int32 {
         do {
             return try await watch()
+        } catch SessionError.cancelled {
+            Terminal.result(WatchFigures().jsonLine)
+            return 1
+        } catch SessionError.invalidURL(let url) {
+            Terminal.note(Arguments.invalidURL(url))
+            return 2
         } catch {
             Terminal.note("emisora watch: \(error)")
             return 1
@@ -62,7 +71,7 @@ struct WatchCommand {
     private func watch() async throws -> Int32 {
         let sink = try WatchSink(wanted: frames, save: save)
         let deadline = MonotonicClock.now + .nanoseconds(Int64(timeout * 1e9))
-        let session = try await Session.connect(to: url)
+        let session = try await Termination.cancelling { [url] in try await Session.connect(to: url) }
         let watcher = StreamFollower(session: session, stream: stream, sink: sink)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await watcher.run() }

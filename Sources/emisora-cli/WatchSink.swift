@@ -1,4 +1,5 @@
 import Emisora
+import Glibc
 import Synchronization
 
 /// Counts, measures and keeps decoded pictures.
@@ -49,6 +50,12 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
         self.wanted = wanted
         self.path = path
         recording = if let path, path.hasSuffix(".y4m") { try Recording(path: path) } else { nil }
+        if let path, path.hasSuffix(".png") {
+            // Made at once, so that a path that cannot be written is told before anything is received.
+            let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0o644)
+            guard descriptor >= 0 else { throw .file(path: path, code: errno) }
+            close(descriptor)
+        }
         (done, doneContinuation) = AsyncStream.makeStream()
     }
 

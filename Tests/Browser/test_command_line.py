@@ -1,4 +1,5 @@
 """The command line's contract: exit codes, messages, the JSON line, the pattern's own measurements."""
+import os
 import socket
 import subprocess
 import time
@@ -106,7 +107,16 @@ def test_wrong_arguments_name_the_argument_and_what_is_allowed(started):
     for arguments, named in [
         (["publish", "ws://127.0.0.1:1/x", "--video", "camera9"], "--video"),
         (["publish", "ws://127.0.0.1:1/x", "--size", "big"], "--size"),
+        (["publish", "ws://127.0.0.1:1/x", "--size", "xx640xx480x"], "--size"),
         (["publish", "ws://127.0.0.1:1/x", "--colour", "red"], "--colour"),
+        (["publish", "ws://127.0.0.1:1/x", "--fps", "0"], "--fps"),
+        (["publish", "ws://127.0.0.1:1/x", "--fps", "1/2147483647"], "--fps"),
+        (["publish", "ws://127.0.0.1:1/x", "--duration", "0"], "--duration"),
+        (["publish", "ws://127.0.0.1:1/x", "--bitrate", "0x10000"], "--bitrate"),
+        (["publish", "ws://127.0.0.1:1/x", "--stream", "api"], "--stream"),
+        (["publish", "ws://127.0.0.1:1/api"], "URL"),
+        (["publish", "ws://127.0.0.1"], "URL"),
+        (["watch", "http://127.0.0.1:1/x"], "URL"),
         (["publish"], "URL"),
         (["watch", "ws://127.0.0.1:1/x", "--frames", "0"], "--frames"),
         (["serve", "--port", "99999"], "--port"),
@@ -122,6 +132,33 @@ def test_a_server_that_is_not_there_is_said_in_words(started):
     code, process = run(started, "publish", "ws://127.0.0.1:1/demo", "--duration", "5")
     assert code == 1
     assert "signaling server" in process.stderr()
+
+
+def test_a_signal_ends_it_while_it_connects(started):
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        for command, code in (("publish", 0), ("watch", 1)):
+            process = started(Process, command, f"ws://127.0.0.1:{silent.getsockname()[1]}/demo")
+            connection, _ = silent.accept()
+            start = time.monotonic()
+            assert process.interrupt() == code
+            assert time.monotonic() - start < 2
+            assert process.figures()
+            connection.close()
+
+
+def test_a_pipe_in_place_of_a_file_is_refused(server, started, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for arguments in (["--video", f"file:{pipe}"], ["--video", f"image:{pipe}"], ["--audio", f"wav:{pipe}"]):
+        code, process = run(started, "publish", server.room("demo"), *arguments, timeout=10)
+        assert code == 1 and "regular file" in process.stderr()
+
+
+def test_a_picture_that_cannot_be_written_is_told_at_once(server, started):
+    code, process = run(started, "watch", server.room("demo"), "--save", "/nonexistent/picture.png", timeout=10)
+    assert code == 1 and "/nonexistent/picture.png" in process.stderr()
 
 
 def test_a_port_that_is_taken_is_said_in_words(started):

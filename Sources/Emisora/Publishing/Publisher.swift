@@ -1,6 +1,7 @@
 import EmisoraCapture
 import EmisoraCore
 import EmisoraPeerEngine
+import EmisoraSignalingProtocol
 import EmisoraVideo
 import Synchronization
 
@@ -110,6 +111,10 @@ public final class Publisher: Sendable {
     private static func rate(_ options: Options, _ capture: any VideoCapture) -> Double {
         options.maximumFramesPerSecond ?? capture.format.frameRate?.framesPerSecond ?? 30
     }
+
+    /// Whether a stream or a room may have this name: 1 to 64 of `A-Z a-z 0-9 _ -`, and none of those that paths of the
+    /// signaling server have.
+    public static func isAllowed(name: String) -> Bool { SignalingProtocol.isValid(name: name) }
 
     // MARK: What can change while publishing
 

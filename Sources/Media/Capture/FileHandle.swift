@@ -7,7 +7,8 @@ package final class FileHandle: Sendable {
     private let descriptor: Int32
 
     package init(reading path: String) throws(CaptureError) {
-        descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        // A pipe that nobody writes to would be waited for without end; files do not mind.
+        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .file(path: path, code: errno) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
@@ -24,7 +25,7 @@ package final class FileHandle: Sendable {
     }
 
     init(writing path: String) throws(CaptureError) {
-        descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+        descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o644)
         guard descriptor >= 0 else { throw .file(path: path, code: errno) }
         size = 0
     }
