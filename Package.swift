@@ -76,6 +76,9 @@ let package = Package(
         .target(
             name: "EmisoraTURN", dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraSTUN"],
             path: "Sources/Network/TURN"),
+        .target(
+            name: "EmisoraCongestionControl", dependencies: ["EmisoraCore", "EmisoraRTP"],
+            path: "Sources/Network/CongestionControl"),
 
         // Floor 4
         .target(
@@ -202,6 +205,10 @@ let package = Package(
                 "EmisoraTestSupport",
             ],
             path: "Tests/TURN"),
+        .testTarget(
+            name: "EmisoraCongestionControlTests",
+            dependencies: ["EmisoraCongestionControl", "EmisoraCore", "EmisoraRTP", "EmisoraSimulation"],
+            path: "Tests/CongestionControl"),
         .testTarget(
             name: "EmisoraMediaTests",
             dependencies: [

@@ -16,6 +16,9 @@ import Testing
                     bytes[1] = 200 + bytes[1] % 8
                     bytes[2] = 0
                     bytes[3] = bytes[3] % 18
+                    // Mostly the formats of transport feedback that there are.
+                    let format = [1, 3, 4, 11, 15][round / 4 % 5] as UInt8
+                    if bytes[1] == 205, round % 8 == 0 { bytes[0] = bytes[0] & 0xE0 | format }
                 } else {
                     bytes[0] &= 0xDF
                 }
@@ -24,6 +27,8 @@ import Testing
                 read += 1
                 var extensions = HeaderExtensions(of: header, in: bytes.span.bytes)
                 while let element = extensions.next() { read += extensions.value(of: element).byteCount > 0 ? 1 : 0 }
+                let values = HeaderExtensionValues(of: header, in: bytes.span.bytes, ids: .everyID)
+                if values != HeaderExtensionValues() { read += 1 }
                 if RTXPacket.original(of: header, in: bytes.span.bytes) != nil { read += 1 }
             }
             var reader = RTCPReader(bytes.span.bytes)

@@ -82,3 +82,18 @@ func receiverConfiguration(rtx: Bool) -> RTPVideoReceiveStream.Configuration {
     configuration.rtxPayloadType = rtx ? 97 : nil
     return configuration
 }
+
+/// The packets of an RTCP datagram.
+func rtcpPackets(_ bytes: [UInt8]) throws -> [RTCPPacket] {
+    var reader = RTCPReader(bytes.span.bytes)
+    var packets: [RTCPPacket] = []
+    while let packet = try reader.next() { packets.append(packet) }
+    return packets
+}
+
+extension HeaderExtensionIDs {
+    /// All kinds, numbered from 1.
+    static var everyID: HeaderExtensionIDs {
+        HeaderExtensionIDs(Kind.allCases.enumerated().map { (id: UInt8($0.offset + 1), uri: $0.element.uri) })
+    }
+}

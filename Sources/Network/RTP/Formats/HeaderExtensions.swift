@@ -89,44 +89,6 @@ package struct HeaderExtensions: ~Escapable {
     }
 }
 
-/// A header extension ready to be written: encoded once, then copied into each packet.
-package struct HeaderExtensionBlock: Equatable, Sendable {
-    /// 0xBEDE for the one-byte form, 0x1000 for the two-byte form.
-    package let profile: UInt16
-    /// The elements, padded to a multiple of four bytes.
-    package let bytes: [UInt8]
-
-    /// Bytes the block takes in a packet, its four bytes of head included.
-    package var byteCount: Int { 4 + bytes.count }
-
-    /// Encodes elements in the one-byte form if ids (1…14) and lengths (1…16) allow it, else in the two-byte form, which
-    /// the peer must have accepted for every stream (`extmap-allow-mixed`) or by using an id above 14 itself.
-    package init(_ elements: [(id: UInt8, value: [UInt8])]) throws(RTPError) {
-        guard elements.allSatisfy({ $0.id != 0 && $0.value.count <= 255 }) else {
-            throw .valueOutOfRange(field: "header extension id or length")
-        }
-        let isOneByteForm = elements.allSatisfy { $0.id < 15 && (1...16).contains($0.value.count) }
-        var bytes: [UInt8] = []
-        for (id, value) in elements {
-            if isOneByteForm {
-                bytes.append(id << 4 | UInt8(value.count - 1))
-            } else {
-                bytes += [id, UInt8(value.count)]
-            }
-            bytes += value
-        }
-        while bytes.count % 4 != 0 { bytes.append(0) }
-        guard bytes.count / 4 <= Int(UInt16.max) else { throw .valueOutOfRange(field: "header extension length") }
-        profile = isOneByteForm ? 0xBEDE : 0x1000
-        self.bytes = bytes
-    }
-
-    /// A block that carries only the media's identification, `urn:ietf:params:rtp-hdrext:sdes:mid` (RFC 9143 §15).
-    package init(midExtensionID id: UInt8, mid: String) throws(RTPError) {
-        try self.init([(id, Array(mid.utf8))])
-    }
-}
-
 extension Array where Element == UInt8 {
     /// The bytes of a span, copied.
     package init(copying bytes: RawSpan) {

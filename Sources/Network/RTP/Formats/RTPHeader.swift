@@ -68,14 +68,16 @@ package struct RTPHeader: Equatable, Sendable {
         }
     }
 
-    /// Writes the header, and `extensions` after it, and answers the bytes written. Allocates nothing.
+    /// Writes the header, and `extensions` with this packet's `values` after it, and answers the bytes written.
+    /// Allocates nothing.
     @discardableResult
     package func write(
-        into buffer: inout MutableRawSpan, extensions: HeaderExtensionBlock? = nil
+        into buffer: inout MutableRawSpan, extensions: HeaderExtensionBlock? = nil,
+        values: HeaderExtensionValues = HeaderExtensionValues()
     ) throws(RTPError) -> Int {
         do throws(ByteError) {
             var writer = ByteWriter(&buffer)
-            try write(to: &writer, extensions: extensions)
+            try write(to: &writer, extensions: extensions, values: values)
             return writer.count
         } catch {
             throw RTPError(error)
@@ -83,7 +85,10 @@ package struct RTPHeader: Equatable, Sendable {
     }
 
     @_lifetime(writer: copy writer)
-    func write(to writer: inout ByteWriter, extensions: HeaderExtensionBlock?) throws(ByteError) {
+    func write(
+        to writer: inout ByteWriter, extensions: HeaderExtensionBlock?,
+        values: HeaderExtensionValues = HeaderExtensionValues()
+    ) throws(ByteError) {
         let sourceCount = min(contributingSources.count, 15)
         try writer.writeInteger(UInt8(0x80 | (extensions == nil ? 0 : 0x10) | sourceCount))
         try writer.writeInteger(payloadType & 0x7F | (marker ? 0x80 : 0))
@@ -91,10 +96,6 @@ package struct RTPHeader: Equatable, Sendable {
         try writer.writeInteger(timestamp)
         try writer.writeInteger(ssrc)
         for source in contributingSources.prefix(sourceCount) { try writer.writeInteger(source) }
-        if let extensions {
-            try writer.writeInteger(extensions.profile)
-            try writer.writeInteger(UInt16(extensions.bytes.count / 4))
-            try writer.writeBytes(extensions.bytes.span.bytes)
-        }
+        try extensions?.write(to: &writer, values: values)
     }
 }

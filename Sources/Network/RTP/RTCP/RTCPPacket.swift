@@ -10,6 +10,10 @@ package enum RTCPPacket: Equatable, Sendable {
     case pictureLossIndication(PictureLossIndication)
     case fullIntraRequest(FullIntraRequest)
     case receiverEstimatedMaximumBitrate(ReceiverEstimatedMaximumBitrate)
+    case temporaryMaximumBitrate(TemporaryMaximumBitrate)
+    case transportWideFeedback(TransportWideFeedback)
+    case congestionControlFeedback(CongestionControlFeedback)
+    case extendedReport(ExtendedReport)
     /// A packet that is not understood here, or whose body does not hold what its head promises: skipped by its length.
     case other(type: RTCPPacketType, format: UInt8)
 }
@@ -29,6 +33,8 @@ package struct RTCPPacketType: RawRepresentable, Hashable, Sendable {
     package static let application = Self(rawValue: 204)
     package static let transportFeedback = Self(rawValue: 205)
     package static let payloadSpecificFeedback = Self(rawValue: 206)
+    /// RFC 3611 §2.
+    package static let extendedReport = Self(rawValue: 207)
 }
 
 /// SR (RFC 3550 §6.4.1).

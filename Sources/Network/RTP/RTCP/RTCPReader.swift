@@ -68,10 +68,12 @@ package struct RTCPReader: ~Escapable {
             var sources: [UInt32] = []
             for _ in 0..<format { sources.append(try reader.readInteger()) }
             return .goodbye(Goodbye(sources: sources))
-        case .transportFeedback where format == 1:
-            return .nack(try parseNACK(&reader))
+        case .transportFeedback:
+            return try parseTransportFeedback(format: format, &reader)
         case .payloadSpecificFeedback:
             return try parsePayloadSpecificFeedback(format: format, &reader)
+        case .extendedReport:
+            return .extendedReport(try ExtendedReport.parse(&reader))
         default:
             return nil
         }
@@ -118,6 +120,26 @@ package struct RTCPReader: ~Escapable {
     }
 
     @_lifetime(reader: copy reader)
+    private static func parseTransportFeedback(
+        format: UInt8, _ reader: inout ByteReader
+    ) throws(ByteError) -> RTCPPacket? {
+        switch format {
+        case 1:
+            return .nack(try parseNACK(&reader))
+        case TemporaryMaximumBitrate.Kind.request.rawValue:
+            return .temporaryMaximumBitrate(try TemporaryMaximumBitrate.parse(.request, &reader))
+        case TemporaryMaximumBitrate.Kind.notification.rawValue:
+            return .temporaryMaximumBitrate(try TemporaryMaximumBitrate.parse(.notification, &reader))
+        case 11:
+            return try CongestionControlFeedback.parse(&reader).map { .congestionControlFeedback($0) }
+        case 15:
+            return try TransportWideFeedback.parse(&reader).map { .transportWideFeedback($0) }
+        default:
+            return nil
+        }
+    }
+
+    @_lifetime(reader: copy reader)
     private static func parseNACK(_ reader: inout ByteReader) throws(ByteError) -> GenericNACK {
         var nack = GenericNACK(
             senderSSRC: try reader.readInteger(), mediaSSRC: try reader.readInteger(), sequenceNumbers: [])
@@ -155,15 +177,12 @@ package struct RTCPReader: ~Escapable {
             guard name == 0x5245_4D42 else { return nil }
             let count: UInt8 = try reader.readInteger()
             let field = try reader.readUInt24()
-            let exponent = Int(field >> 18)
-            let mantissa = Int(field & 0x3_FFFF)
-            let fits = mantissa.leadingZeroBitCount > exponent
+            let bitrate = DataRate(mantissa: Int(field & 0x3_FFFF), exponent: Int(field >> 18))
             var sources: [UInt32] = []
             for _ in 0..<count { sources.append(try reader.readInteger()) }
             return .receiverEstimatedMaximumBitrate(
                 ReceiverEstimatedMaximumBitrate(
-                    senderSSRC: senderSSRC, bitrate: .bitsPerSecond(fits ? mantissa << exponent : .max),
-                    sources: sources))
+                    senderSSRC: senderSSRC, bitrate: bitrate, sources: sources))
         default:
             return nil
         }

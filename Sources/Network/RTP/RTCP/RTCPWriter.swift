@@ -150,16 +150,24 @@ package struct RTCPWriter: ~Copyable, ~Escapable {
             throw .valueOutOfRange(field: "REMB")
         }
         try begin(.payloadSpecificFeedback, count: 15, words: 4 + estimate.sources.count, completes: .anything)
-        let bits = estimate.bitrate.bitsPerSecond
-        let exponent = max(0, Int.bitWidth - bits.leadingZeroBitCount - 18)
+        let (mantissa, exponent) = estimate.bitrate.mantissaAndExponent(mantissaBits: 18)
         do throws(ByteError) {
             try writer.writeInteger(estimate.senderSSRC)
             try writer.writeInteger(UInt32(0))
             try writer.writeInteger(UInt32(0x5245_4D42))
             try writer.writeInteger(UInt8(estimate.sources.count))
-            try writer.writeUInt24(UInt32(exponent) << 18 | UInt32(bits >> exponent))
+            try writer.writeUInt24(UInt32(exponent) << 18 | UInt32(mantissa))
             for source in estimate.sources { try writer.writeInteger(source) }
         } catch { throw RTPError(error) }
+        byteCount = writer.count
+    }
+
+    /// Writes any other packet: TMMBR, TMMBN, transport feedback, XR.
+    @_lifetime(self: copy self)
+    package mutating func write(_ message: some RTCPMessage) throws(RTPError) {
+        let words = try message.bodyWordCount()
+        try begin(message.packetType, count: Int(message.format), words: words, completes: .anything)
+        do throws(ByteError) { try message.writeBody(to: &writer) } catch { throw RTPError(error) }
         byteCount = writer.count
     }
 

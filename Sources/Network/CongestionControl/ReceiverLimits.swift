@@ -1,0 +1,65 @@
+import EmisoraCore
+import EmisoraRTP
+
+/// The bounds that receivers set themselves: REMB's estimates and TMMBR's requests.
+///
+/// A REMB holds until the next one, TMMBR until it is changed or its receiver has not been heard of for 25 s
+/// (RFC 5104 §4.2.1.2 lets it go with its receiver).
+package struct ReceiverLimits: Sendable {
+    private static let requesterLimit = 64
+    /// Five of the longest usual report intervals (RFC 3550 §6.3.5).
+    private static let silence: Duration = .seconds(25)
+
+    private struct Request: Sendable {
+        var entry: TemporaryMaximumBitrate.Entry
+        var heardAt: Instant
+    }
+
+    private var requests: [UInt32: Request] = [:]
+
+    /// `nil` before the first one.
+    package private(set) var receiverEstimate: DataRate?
+    /// The least of the requests that hold; `nil` without one.
+    package private(set) var temporaryMaximum: DataRate?
+
+    package init() {}
+
+    package mutating func handle(_ estimate: ReceiverEstimatedMaximumBitrate) {
+        receiverEstimate = estimate.bitrate
+    }
+
+    /// Takes a TMMBR, of which entries for other SSRCs than `ours` are ignored, and answers the TMMBN that is to go out:
+    /// it names the receiver whose bound holds (RFC 5104 §4.2.2.2). `nil` if nothing in it was for us.
+    package mutating func handle(
+        _ request: TemporaryMaximumBitrate, ours: [UInt32], senderSSRC: UInt32, now: Instant
+    ) -> TemporaryMaximumBitrate? {
+        guard request.kind == .request else { return nil }
+        // Of one receiver's bounds for our streams the lowest is taken for the whole path.
+        let lowest = request.entries.filter { ours.contains($0.ssrc) }.min { $0.bitrate < $1.bitrate }
+        guard var entry = lowest else { return nil }
+        entry.ssrc = request.senderSSRC
+        if requests.count < Self.requesterLimit || requests[request.senderSSRC] != nil {
+            requests[request.senderSSRC] = Request(entry: entry, heardAt: now)
+        }
+        refresh(now: now)
+        let binding = requests.values.map(\.entry).filter { $0.bitrate == temporaryMaximum }
+        let owners = binding.sorted { $0.ssrc < $1.ssrc }.prefix(1)
+        return TemporaryMaximumBitrate(.notification, senderSSRC: senderSSRC, entries: Array(owners))
+    }
+
+    /// A receiver was heard of, by whatever report; its request stays.
+    package mutating func heard(from ssrc: UInt32, now: Instant) {
+        requests[ssrc]?.heardAt = now
+    }
+
+    /// A receiver said goodbye.
+    package mutating func remove(_ ssrc: UInt32, now: Instant) {
+        requests[ssrc] = nil
+        refresh(now: now)
+    }
+
+    package mutating func refresh(now: Instant) {
+        requests = requests.filter { now - $0.value.heardAt <= Self.silence }
+        temporaryMaximum = requests.values.map(\.entry.bitrate).min()
+    }
+}
