@@ -15,7 +15,8 @@ enum Main {
         Termination.install()
         // Not an `async` main: that would run on a thread of the pool, and the signals must be blocked on this one,
         // from which all others inherit it.
-        Task.detached { exit(await run(arguments)) }
+        // `_exit`: the pool's threads live on, and what libraries clean up at an exit they may still use.
+        Task.detached { _exit(await run(arguments)) }
         while true { pause() }
     }
 

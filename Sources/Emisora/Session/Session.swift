@@ -134,8 +134,15 @@ public actor Session {
         core.removeReception(of: subscriber)
     }
 
-    /// Leaves the room: says goodbye to all peers, stops all capturers. The session cannot be used again.
-    public func disconnect() async {
+    /// Leaves the room: says goodbye to all peers, stops all capturers. The session cannot be used again; its figures
+    /// stay. When this returns, no thread of the session is at work any more, so that the program may end.
+    public nonisolated func disconnect() async {
+        await leave()
+        // A library's clean-up at the end of the process must not meet the network thread letting go of its keys.
+        loop.shutdown()
+    }
+
+    private func leave() async {
         let publishers = core.publishers
         core.shutdown(reason: "The session was closed.")
         for publisher in publishers { await publisher.end() }
