@@ -1,4 +1,5 @@
 import Emisora
+import Glibc
 import Synchronization
 import Testing
 
@@ -138,7 +139,8 @@ func eventually(
         let statistics = try #require(await publishing.statistics().publishers.first)
         #expect(statistics.subscriberCount == 3)
         #expect(Int(statistics.framesEncoded) <= statistics.capture.captured)
-        #expect(statistics.keyFramesEncoded <= 2)
+        // A decoder that cannot keep up, as under a sanitizer, asks for key frames of its own.
+        if getenv("EMISORA_NO_TIMING") == nil { #expect(statistics.keyFramesEncoded <= 2) }
         let isBalanced = statistics.delivery.allSatisfy(\.isBalanced)
         #expect(isBalanced)
         await publishing.disconnect()
