@@ -20,7 +20,7 @@ struct MicrophoneLoop {
     private let observers: Observers
     private var intake: MicrophoneIntake?
     private var corrector: DriftCorrector
-    private var recovery: CameraRecovery
+    private var recovery: CaptureRecovery
     private var statistics = MicrophoneStatistics()
     /// Why sound is missing before what comes next.
     private var cause = MicrophoneLoss.discontinuity
@@ -44,7 +44,7 @@ struct MicrophoneLoop {
         self.observers = observers
         let intake = MicrophoneIntake(try system.open(device, channels: format.channels), format.channels, system)
         corrector = DriftCorrector(channels: format.channels, inputRate: intake.configuration.sampleRate)
-        recovery = CameraRecovery(interval: nil, now: system.now)
+        recovery = CaptureRecovery(interval: nil, now: system.now)
         self.intake = intake
         tellOpened(intake.configuration)
     }
@@ -81,7 +81,7 @@ struct MicrophoneLoop {
                 deliver(frame)
             }
         }
-        if !chunks.isEmpty, let gap = recovery.frameCame(system.now, isPicture: true) {
+        if !chunks.isEmpty, let gap = recovery.frameCame(system.now, isMedia: true) {
             observers.onEvent(.interruptionEnded(after: gap))
         }
     }
@@ -111,7 +111,7 @@ struct MicrophoneLoop {
             statistics.overruns += 1
             cause = .overrun
             // The card did its part: it is not what stood still.
-            _ = recovery.frameCame(system.now, isPicture: false)
+            _ = recovery.frameCame(system.now, isMedia: false)
             restart()
         case .overrun:
             // It runs over at once, again and again: only opening it anew may help.
@@ -152,7 +152,7 @@ struct MicrophoneLoop {
                     corrector.interrupt()
                     isFresh = true
                     // The pause is over: no reason to start it anew.
-                    _ = recovery.frameCame(system.now, isPicture: false)
+                    _ = recovery.frameCame(system.now, isMedia: false)
                     return
                 }
             } catch {
@@ -164,7 +164,7 @@ struct MicrophoneLoop {
         if !observers.isStopped() { restart() }
     }
 
-    private mutating func perform(_ action: CameraRecovery.Action) {
+    private mutating func perform(_ action: CaptureRecovery.Action) {
         switch action {
         case .restart:
             // The recovery has noted the interruption already.

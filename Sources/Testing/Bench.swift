@@ -5,6 +5,8 @@ import EmisoraCore
 struct Bench<Subject: CaptureSubject>: Sendable {
     let options: ConformanceOptions
     let subject: Subject
+    /// Of all benches that share the capturer.
+    var calls = CallsUnderWay()
     var patience: Patience { Patience(options.patience) }
 
     /// From one frame to the next, as far as can be known beforehand.
@@ -22,9 +24,9 @@ struct Bench<Subject: CaptureSubject>: Sendable {
     func call<Success: Sendable>(
         _ body: @escaping @Sendable (Subject) -> Success
     ) throws(Verdict) -> GuardedCall<Success> {
-        let subject = subject
+        let (subject, calls) = (subject, calls)
         do throws(CaptureError) {
-            return try GuardedCall { body(subject) }
+            return try GuardedCall { calls.perform { body(subject) } }
         } catch {
             throw .impossible("no thread for the call: \(error)")
         }

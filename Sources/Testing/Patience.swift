@@ -30,6 +30,19 @@ struct Patience: Sendable {
     }
 }
 
+/// How many calls into a capturer have not returned.
+final class CallsUnderWay: Sendable {
+    private let count = Monitor(0)
+
+    var isEmpty: Bool { count.withLock { $0 == 0 } }
+
+    func perform<Success>(_ body: () -> Success) -> Success {
+        count.withLock { $0 += 1 }
+        defer { count.withLock { $0 -= 1 } }
+        return body()
+    }
+}
+
 /// A call into the capturer on a thread of its own, since it may never return.
 final class GuardedCall<Success: Sendable>: Sendable {
     private let outcome = Monitor<Success?>(nil)

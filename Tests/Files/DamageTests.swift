@@ -18,8 +18,8 @@ import Testing
     /// Reads, decodes and converts everything.
     static func readAll(_ path: String) throws -> Reading {
         let demuxer = try Demuxer(path: path, as: .film)
-        var decoders: [MediaKind: Decoder] = [:]
-        for kind in MediaKind.allCases {
+        var decoders: [TrackKind: Decoder] = [:]
+        for kind in TrackKind.allCases {
             if let stream = demuxer.stream(kind) { decoders[kind] = try? Decoder(stream, path: path) }
         }
         let converter = PictureConverter()

@@ -3,6 +3,7 @@ import EmisoraCapture
 import EmisoraCore
 import EmisoraFiles
 import EmisoraVideo
+import Foundation
 import Synchronization
 import Testing
 
@@ -37,6 +38,29 @@ import Testing
         #expect(await eventually { collector.videoConsumer.ledger.inFlight == 0 })
         #expect(await eventually { collector.audioConsumer.ledger.inFlight == 0 })
         return (collector, film)
+    }
+
+    @Test func theFileIsOpenOnlyWhileItIsPlayed() async throws {
+        let studio = try Studio()
+        let path = try studio.make("film.webm", pattern, tone, vp8("-c:a libopus"))
+        let (_, film) = try await playOnce(path)
+        #expect(await eventually { descriptors(of: path) == 0 }, "after its end")
+        withExtendedLifetime(film) {}
+        let collector = try Collector()
+        defer { collector.stop() }
+        let looped = try MediaFile(path: path, playback: .looped)
+        let video = try #require(looped.video)
+        try video.start(into: collector.videoConsumer)
+        #expect(await eventually { !collector.pictures.isEmpty })
+        #expect(descriptors(of: path) == 1)
+        video.stop()
+        #expect(await eventually { descriptors(of: path) == 0 }, "after a stop")
+    }
+
+    private func descriptors(of path: String) -> Int {
+        let folder = "/proc/self/fd/"
+        let numbers = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        return numbers.count { (try? FileManager.default.destinationOfSymbolicLink(atPath: folder + $0)) == path }
     }
 
     @Test(arguments: kinds) func eachPictureOfAFilmComesOnceAsItIsAndAtItsTime(_ kind: Kind) async throws {

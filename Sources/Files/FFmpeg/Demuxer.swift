@@ -1,4 +1,5 @@
 import CEmisoraFFmpeg
+import EmisoraCapture
 import EmisoraVideo
 
 /// Takes the packets of one file apart, at its beginning when made.
@@ -12,7 +13,7 @@ final class Demuxer: @unchecked Sendable {
     }
 
     enum Step {
-        case packet(MediaKind, Packet)
+        case packet(TrackKind, Packet)
         case end
         /// This part could not be read; what follows may be well.
         case damage(code: Int32)
@@ -75,7 +76,7 @@ final class Demuxer: @unchecked Sendable {
         input.interrupt()
     }
 
-    func stream(_ kind: MediaKind) -> MediaStream? { kind == .video ? video : audio }
+    func stream(_ kind: TrackKind) -> MediaStream? { kind == .video ? video : audio }
 
     /// The next packet of the streams that are played.
     func next() -> Step {
@@ -87,7 +88,7 @@ final class Demuxer: @unchecked Sendable {
                 return isEnd ? .end : .damage(code: code)
             }
             let index = Int(packet.pointer.pointee.stream_index)
-            for kind in MediaKind.allCases {
+            for kind in TrackKind.allCases {
                 guard let stream = stream(kind), stream.index == index else { continue }
                 packet.setTime(of: stream, fileStart: fileStart)
                 return .packet(kind, packet)
@@ -168,7 +169,7 @@ final class Demuxer: @unchecked Sendable {
     }
 
     private static func bestStream(
-        _ kind: MediaKind, of context: UnsafeMutablePointer<AVFormatContext>, _ claimed: [VideoSize],
+        _ kind: TrackKind, of context: UnsafeMutablePointer<AVFormatContext>, _ claimed: [VideoSize],
         besides other: MediaStream?
     ) -> MediaStream? {
         let type = kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO

@@ -1,18 +1,13 @@
 import CEmisoraFFmpeg
+import EmisoraCapture
 import EmisoraCore
 import EmisoraVideo
-
-/// Pictures or sound.
-enum MediaKind: Int, CaseIterable, Sendable {
-    case video
-    case audio
-}
 
 /// What a file tells of one of its streams; enough to decode it.
 final class MediaStream: @unchecked Sendable {
     // Invariant: written by `init` alone; the parameters are a copy of its own.
 
-    let kind: MediaKind
+    let kind: TrackKind
     let index: Int
     let timeBase: TimeBase
     let rawTimeBase: AVRational
@@ -22,7 +17,7 @@ final class MediaStream: @unchecked Sendable {
 
     /// - Parameter claimed: The size of pictures that the file's head claims, for one that no decoder accepts.
     /// - Returns: `nil` if there is no memory, or nothing is told.
-    init?(_ kind: MediaKind, _ stream: UnsafeMutablePointer<AVStream>, claimed: VideoSize) {
+    init?(_ kind: TrackKind, _ stream: UnsafeMutablePointer<AVStream>, claimed: VideoSize) {
         guard let told = stream.pointee.codecpar, let copy = avcodec_parameters_alloc() else { return nil }
         parameters = copy
         self.kind = kind

@@ -20,7 +20,7 @@ final class FilePlayer: Sendable {
     /// A part in a playing of the file.
     struct Part: Sendable {
         let playback: Playback
-        let kind: MediaKind
+        let kind: TrackKind
         let turn: Int
 
         var isActive: Bool { playback.isActive(kind, turn: turn) }
@@ -31,7 +31,7 @@ final class FilePlayer: Sendable {
     }
 
     /// Takes part in the playing under way, or starts one from the file's beginning.
-    func join(_ kind: MediaKind) throws(CaptureError) -> Part {
+    func join(_ kind: TrackKind) throws(CaptureError) -> Part {
         try current.withLock { current throws(CaptureError) in
             if let current, let turn = try current.join(kind) {
                 return Part(playback: current, kind: kind, turn: turn)
@@ -62,12 +62,12 @@ final class FileRun: Sendable {
 
     /// Starts a thread for `body`, which alone keeps what `body` holds.
     init(
-        _ player: FilePlayer, _ kind: MediaKind,
+        _ player: FilePlayer, _ kind: TrackKind,
         body: @escaping @Sendable (FilePlayer.Part, Decoder, MediaThread) -> Void
     ) throws(CaptureError) {
         part = try player.join(kind)
         do throws(CaptureError) {
-            guard let stream = part.playback.demuxer.stream(kind) else {
+            guard let stream = part.playback.stream(kind) else {
                 throw .custom(MediaFileError.nothingToPlay(path: player.path))
             }
             // A decoder that cannot be made is an error of `start`, not of the thread.

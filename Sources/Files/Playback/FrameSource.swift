@@ -1,3 +1,5 @@
+import EmisoraCapture
+
 /// An output's way from the queue to decoded frames. Used by the output's thread.
 final class FrameSource {
     enum Step {
@@ -58,7 +60,7 @@ final class FrameSource {
         if skipping == .no { skipping = .catchingUp }
     }
 
-    private var kind: MediaKind { decoder.stream.kind }
+    private var kind: TrackKind { decoder.stream.kind }
 
     func next() -> Step {
         while true {
@@ -67,7 +69,7 @@ final class FrameSource {
                 guard skipping == .no else { continue }
                 framesInPass += 1
                 let base = decoder.stream.timeBase
-                let time = frame.time(in: base).map { $0 - playback.demuxer.fileStart + offset }
+                let time = frame.time(in: base).map { $0 - playback.fileStart + offset }
                 let duration = frame.duration(in: base)
                 let usual = decoder.stream.frameDuration ?? 0
                 return .frame(frame, time: time, duration: duration > 0 ? duration : usual)

@@ -1,3 +1,5 @@
+import EmisoraCapture
+
 /// Judges the times of one stream: they only rise, and not beyond what is believable. All in nanoseconds from the
 /// beginning of playing, over all passes through the file.
 struct MediaTimeline: Sendable {
@@ -30,17 +32,17 @@ struct PassLength: Sendable {
     /// So that a file that claims to last no time is not played in a busy loop.
     static let shortest: Int64 = 20_000_000
 
-    private var ends: [Int64] = [0, 0]
+    private var ends: [TrackKind: Int64] = [:]
 
     /// Notes a packet at a time within the file; times that no frame could be placed at count nothing.
-    mutating func note(_ kind: MediaKind, time: Int64?, duration: Int64) {
-        let end = ends[kind.rawValue]
+    mutating func note(_ kind: TrackKind, time: Int64?, duration: Int64) {
+        let end = ends[kind] ?? 0
         let time = time ?? end
         guard time &- end <= MediaTimeline.longestGap else { return }
-        ends[kind.rawValue] = max(end, time + duration)
+        ends[kind] = max(end, time + duration)
     }
 
-    func length(of kinds: [MediaKind]) -> Int64 {
-        max(Self.shortest, kinds.map { ends[$0.rawValue] }.max() ?? 0)
+    func length(of kinds: [TrackKind]) -> Int64 {
+        max(Self.shortest, kinds.compactMap { ends[$0] }.max() ?? 0)
     }
 }

@@ -9,8 +9,10 @@ import EmisoraCore
 ///
 /// Packets wait coded, so little memory holds a second of them. Used from any thread.
 final class Playback: Sendable {
-    let demuxer: Demuxer
     let path: String
+    /// In nanoseconds, what the file's times begin with.
+    let fileStart: Int64
+    private let streams: [TrackKind: MediaStream]
     private let isLooped: Bool
     private let reader = MediaThread()
     private let monitor: Monitor<State>
@@ -51,7 +53,7 @@ final class Playback: Sendable {
     }
 
     private struct State: Sendable {
-        var lanes = [Lane(), Lane()]
+        var lanes: [TrackKind: Lane] = [:]
         var isReading = false
         var isReadToEnd = false
         var isStopped = false
@@ -59,22 +61,23 @@ final class Playback: Sendable {
         var offset: Int64 = 0
         var origin: Instant?
         var failure: MediaFileError?
-        /// What the reader reads.
-        var source: Demuxer
+        /// What the reader reads; let go of, and the file with it, when the playing is over.
+        var source: Demuxer?
 
-        subscript(kind: MediaKind) -> Lane {
-            get { lanes[kind.rawValue] }
-            set { lanes[kind.rawValue] = newValue }
+        subscript(kind: TrackKind) -> Lane {
+            get { lanes[kind] ?? Lane() }
+            set { lanes[kind] = newValue }
         }
 
-        var active: [MediaKind] { MediaKind.allCases.filter { self[$0].isActive } }
+        var active: [TrackKind] { TrackKind.allCases.filter { self[$0].isActive } }
     }
 
     init(
         path: String, demuxer: Demuxer, isLooped: Bool, onEnd: @escaping @Sendable (MediaFileError?) -> Void
     ) {
         self.path = path
-        self.demuxer = demuxer
+        fileStart = demuxer.fileStart
+        streams = TrackKind.allCases.reduce(into: [:]) { $0[$1] = demuxer.stream($1) }
         self.isLooped = isLooped
         self.onEnd = onEnd
         monitor = Monitor(State(source: demuxer))
@@ -86,14 +89,17 @@ final class Playback: Sendable {
 
     // MARK: For capturers
 
+    /// What the file tells of a stream, if it has it.
+    func stream(_ kind: TrackKind) -> MediaStream? { streams[kind] }
+
     /// Takes part: packets of `kind` are kept from now on.
     ///
     /// - Returns: The number to leave with; `nil` if this playing is over, or someone else has that part.
-    func join(_ kind: MediaKind) throws(CaptureError) -> Int? {
+    func join(_ kind: TrackKind) throws(CaptureError) -> Int? {
         let (turn, isFirst) = monitor.withLock { state -> (Int?, Bool) in
             guard !state.isStopped, !state.isReadToEnd, !state[kind].isActive else { return (nil, false) }
             let turn = state[kind].turn + 1
-            let isFirst = turn == 1 && state.lanes.allSatisfy { $0.turn == 0 }
+            let isFirst = turn == 1 && state.lanes.values.allSatisfy { $0.turn == 0 }
             state[kind] = Lane(
                 phase: .playing, turn: turn, firstOffset: state.offset, hasMissed: state.isReading)
             return (turn, isFirst)
@@ -104,21 +110,21 @@ final class Playback: Sendable {
     }
 
     /// Whether the one who joined with `turn` still gets something.
-    func isActive(_ kind: MediaKind, turn: Int) -> Bool {
+    func isActive(_ kind: TrackKind, turn: Int) -> Bool {
         monitor.withLock { $0[kind].turn == turn && $0[kind].isActive && !$0.isStopped }
     }
 
     /// Takes part no longer: waits of its output end at once. With the last, the reader ends.
-    func leave(_ kind: MediaKind, turn: Int) {
+    func leave(_ kind: TrackKind, turn: Int) {
         end(kind, turn: turn, as: .idle)
     }
 
     /// The output has handed over the last there was. The application is told when both have.
-    func finish(_ kind: MediaKind, turn: Int, failure: MediaFileError?) {
+    func finish(_ kind: TrackKind, turn: Int, failure: MediaFileError?) {
         end(kind, turn: turn, as: .ended, failure: failure)
     }
 
-    private func end(_ kind: MediaKind, turn: Int, as phase: Lane.Phase, failure: MediaFileError? = nil) {
+    private func end(_ kind: TrackKind, turn: Int, as phase: Lane.Phase, failure: MediaFileError? = nil) {
         let (isOver, failure) = monitor.withLock { state -> (Bool, MediaFileError?) in
             guard state[kind].turn == turn, state[kind].isActive else { return (false, nil) }
             state[kind].phase = phase
@@ -127,7 +133,8 @@ final class Playback: Sendable {
             if state.failure == nil { state.failure = failure }
             if state.active.isEmpty {
                 state.isStopped = true
-                state.source.interrupt()
+                state.source?.interrupt()
+                state.source = nil
             }
             return (state.isStopped, state.failure)
         }
@@ -140,7 +147,7 @@ final class Playback: Sendable {
     // MARK: For outputs
 
     /// The next item; waits for it. `nil` as soon as the output has left.
-    func take(_ kind: MediaKind, turn: Int) -> PacketQueue.Item? {
+    func take(_ kind: TrackKind, turn: Int) -> PacketQueue.Item? {
         let found = monitor.wait(until: .distantFuture) { state -> PacketQueue.Item?? in
             guard state[kind].turn == turn, state[kind].isActive else { return .some(nil) }
             return state[kind].queue.popFirst().map { .some($0) }
@@ -150,10 +157,10 @@ final class Playback: Sendable {
     }
 
     /// Whether packets were missed before the output joined.
-    func hasMissed(_ kind: MediaKind) -> Bool { monitor.withLock { $0[kind].hasMissed } }
+    func hasMissed(_ kind: TrackKind) -> Bool { monitor.withLock { $0[kind].hasMissed } }
 
     /// When the pass began in which the output joined, in nanoseconds since the film did.
-    func firstOffset(_ kind: MediaKind) -> Int64 { monitor.withLock { $0[kind].firstOffset } }
+    func firstOffset(_ kind: TrackKind) -> Int64 { monitor.withLock { $0[kind].firstOffset } }
 
     /// Where the film is now, in nanoseconds since its beginning.
     var position: Int64 {
@@ -162,7 +169,7 @@ final class Playback: Sendable {
 
     /// When the film began: the output is ready with its first frame, and waits until the other is, too. `nil` as soon
     /// as the output has left.
-    func origin(readyFor kind: MediaKind, turn: Int) -> Instant? {
+    func origin(readyFor kind: TrackKind, turn: Int) -> Instant? {
         monitor.withLock { if $0[kind].turn == turn, $0[kind].isActive { $0[kind].phase = .ready } }
         monitor.notifyAll()
         let deadline = start + Self.patience
@@ -181,13 +188,16 @@ final class Playback: Sendable {
     // MARK: On the reader thread
 
     private func read(_ thread: MediaThread) {
-        let present = MediaKind.allCases.filter { demuxer.stream($0) != nil }
+        let present = streams.keys
         // In most programs both are started at once, and nothing of either is missed then.
         _ = monitor.wait(until: start + Self.joinWindow) { state in
             state.isStopped || present.allSatisfy { state[$0].turn > 0 } ? true : nil
         }
-        monitor.withLock { $0.isReading = true }
-        var source = demuxer
+        let first = monitor.withLock { state in
+            state.isReading = true
+            return state.source
+        }
+        guard var source = first else { return }
         var offset: Int64 = 0
         while let pass = readPass(source, offset: offset) {
             offset += pass.length
@@ -199,7 +209,7 @@ final class Playback: Sendable {
             guard !source.rewind() else { continue }
             do throws(MediaFileError) {
                 let reopened = try Demuxer(path: path, as: .film)
-                monitor.withLock { $0.source = reopened }
+                monitor.withLock { if !$0.isStopped { $0.source = reopened } }
                 source = reopened
             } catch {
                 push(.ended, failure: error)
@@ -253,7 +263,7 @@ final class Playback: Sendable {
         } ?? false
     }
 
-    private func push(_ packet: Packet, _ kind: MediaKind) {
+    private func push(_ packet: Packet, _ kind: TrackKind) {
         monitor.withLock { state in
             if state[kind].isActive { state[kind].queue.append(.packet(packet)) } else { state[kind].hasMissed = true }
         }

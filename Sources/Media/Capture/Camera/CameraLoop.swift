@@ -20,7 +20,7 @@ struct CameraLoop: ~Copyable {
     private var identity: CameraIdentity
     private var plan: CameraOpener.Plan
     private var format: VideoFormat
-    private var recovery: CameraRecovery
+    private var recovery: CaptureRecovery
     private var intake: CameraIntake
     private var away: CameraAwayPicture
     private var emptyTurns = 0
@@ -41,7 +41,7 @@ struct CameraLoop: ~Copyable {
         self.plan = plan
         identity = stream.identity
         format = stream.picture.format
-        recovery = CameraRecovery(interval: stream.interval, now: opener.system.now)
+        recovery = CaptureRecovery(interval: stream.interval, now: opener.system.now)
         intake = CameraIntake(consumer, options: opener.options, emit: onEvent)
         away = CameraAwayPicture(opener.options)
     }
@@ -107,7 +107,7 @@ struct CameraLoop: ~Copyable {
                 return
             }
             emptyTurns = 0
-            if let interruption = recovery.frameCame(now, isPicture: fetched.pictures > 0) {
+            if let interruption = recovery.frameCame(now, isMedia: fetched.pictures > 0) {
                 away.end()
                 emit(.interruptionEnded(after: interruption))
             }
@@ -130,7 +130,7 @@ struct CameraLoop: ~Copyable {
 
     // MARK: Recovery
 
-    private mutating func perform(_ action: CameraRecovery.Action, _ reason: CameraInterruption, _ wish: CameraWish) {
+    private mutating func perform(_ action: CaptureRecovery.Action, _ reason: CameraInterruption, _ wish: CameraWish) {
         switch action {
         case .restart:
             interrupt(reason)

@@ -35,7 +35,6 @@ extension CameraModeChoice {
         /// Frames per second as a fraction; 0/1 where unknown.
         private let frames: Int128
         private let seconds: Int128
-        /// |rate − goal| as a fraction.
         /// What is missing to the goal, as a share of it, in billionths.
         let shortfall: Int
         /// |rate − goal| in units that all fits to one goal share but for their own `seconds`.

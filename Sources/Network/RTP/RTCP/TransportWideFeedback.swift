@@ -55,39 +55,32 @@ package struct TransportWideFeedback: Equatable, Sendable {
         message.referenceTime = try reader.readUInt24()
         message.messageCount = try reader.readInteger()
         guard count > 0, count <= packetLimit else { return nil }
-        message.packets.reserveCapacity(count)
-        while message.packets.count < count {
-            message.append(chunk: try reader.readInteger(), limit: count)
+        // First come all the chunks with a symbol for each packet, then the deltas of those that were received.
+        var symbols: [UInt16] = []
+        symbols.reserveCapacity(count)
+        while symbols.count < count {
+            append(chunk: try reader.readInteger(), to: &symbols, limit: count)
         }
-        // The deltas follow all the chunks: now each received packet's placeholder gets its own.
-        for index in message.packets.indices {
-            guard case .received(let size) = message.packets[index] else { continue }
-            let delta =
-                size == 1 ? Int16(try reader.readInteger(UInt8.self)) : try reader.readInteger(Int16.self)
-            message.packets[index] = .received(delta: delta)
+        message.packets.reserveCapacity(count)
+        for symbol in symbols {
+            switch symbol {
+            case 0: message.packets.append(.notReceived)
+            case 1: message.packets.append(.received(delta: Int16(try reader.readInteger(UInt8.self))))
+            case 2: message.packets.append(.received(delta: try reader.readInteger()))
+            default: message.packets.append(.unknown)
+            }
         }
         return message
     }
 
-    /// Adds a chunk's packets, received ones with the size of their delta in place of it.
-    private mutating func append(chunk: UInt16, limit: Int) {
-        let room = limit - packets.count
+    private static func append(chunk: UInt16, to symbols: inout [UInt16], limit: Int) {
+        let room = limit - symbols.count
         if chunk & 0x8000 == 0 {
-            let run = min(Int(chunk & 0x1FFF), room)
-            packets.append(contentsOf: repeatElement(Self.placeholder(chunk >> 13 & 3), count: run))
+            symbols.append(contentsOf: repeatElement(chunk >> 13 & 3, count: min(Int(chunk & 0x1FFF), room)))
         } else if chunk & 0x4000 == 0 {
-            for bit in 0..<min(14, room) { packets.append(Self.placeholder(chunk >> (13 - bit) & 1)) }
+            for bit in 0..<min(14, room) { symbols.append(chunk >> (13 - bit) & 1) }
         } else {
-            for pair in 0..<min(7, room) { packets.append(Self.placeholder(chunk >> (12 - 2 * pair) & 3)) }
-        }
-    }
-
-    private static func placeholder(_ symbol: UInt16) -> Status {
-        switch symbol {
-        case 0: .notReceived
-        case 1: .received(delta: 1)
-        case 2: .received(delta: 2)
-        default: .unknown
+            for pair in 0..<min(7, room) { symbols.append(chunk >> (12 - 2 * pair) & 3) }
         }
     }
 }

@@ -4,11 +4,11 @@ import Testing
 @testable import EmisoraCapture
 
 /// When a camera that does not deliver is looked after: no device, no clock.
-@Suite struct CameraRecoveryTests {
+@Suite struct CaptureRecoveryTests {
     let frame = Duration.milliseconds(40)
 
-    private func recovery(at now: Int = 0) -> CameraRecovery {
-        CameraRecovery(interval: frame, now: .milliseconds(now))
+    private func recovery(at now: Int = 0) -> CaptureRecovery {
+        CaptureRecovery(interval: frame, now: .milliseconds(now))
     }
 
     @Test func silenceOfASecondRestartsAndAnotherCloses() {
@@ -22,7 +22,7 @@ import Testing
     }
 
     @Test func slowCamerasGetFiveFrameTimes() {
-        var recovery = CameraRecovery(interval: .seconds(1), now: .zero)
+        var recovery = CaptureRecovery(interval: .seconds(1), now: .zero)
         #expect(recovery.due(.milliseconds(4999)) == nil)
         #expect(recovery.due(.milliseconds(5000)) == .restart)
     }
@@ -30,9 +30,9 @@ import Testing
     @Test func aPictureEndsTheInterruptionAndADamagedFrameDoesNot() {
         var recovery = recovery()
         #expect(recovery.due(.milliseconds(1000)) == .restart)
-        #expect(recovery.frameCame(.milliseconds(1100), isPicture: false) == nil)
-        #expect(recovery.frameCame(.milliseconds(1200), isPicture: true) == .milliseconds(200))
-        #expect(recovery.frameCame(.milliseconds(1240), isPicture: true) == nil)
+        #expect(recovery.frameCame(.milliseconds(1100), isMedia: false) == nil)
+        #expect(recovery.frameCame(.milliseconds(1200), isMedia: true) == .milliseconds(200))
+        #expect(recovery.frameCame(.milliseconds(1240), isMedia: true) == nil)
         #expect(recovery.deadline == .milliseconds(2240))
     }
 
@@ -101,6 +101,6 @@ import Testing
         #expect(recovery.due(.milliseconds(60_000)) == nil)
         recovery.attemptSucceeded(.milliseconds(60_000), interval: nil)
         #expect(!recovery.isAway)
-        #expect(recovery.frameCame(.milliseconds(60_040), isPicture: true) == .milliseconds(60_040))
+        #expect(recovery.frameCame(.milliseconds(60_040), isMedia: true) == .milliseconds(60_040))
     }
 }

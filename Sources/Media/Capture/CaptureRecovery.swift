@@ -1,6 +1,6 @@
 import EmisoraCore
 
-/// When to look after a camera that does not deliver, and what to do about it. Knows no device and no clock.
+/// When to look after a camera or microphone that does not deliver, and what to do about it. Knows no device and no clock.
 ///
 /// ```
 ///                 stall                 stall
@@ -11,7 +11,7 @@ import EmisoraCore
 ///    │  │ └─────────────── failure, close ──────────┘   │
 ///    └──┴──────────────── attempt succeeded ────────────┘
 /// ```
-package struct CameraRecovery: Sendable {
+package struct CaptureRecovery: Sendable {
     /// How long after an attempt the next one comes while the node exists.
     static let retry = Duration.milliseconds(500)
     /// The longest wait while it does not.
@@ -81,11 +81,11 @@ package struct CameraRecovery: Sendable {
 
     /// The device delivered something.
     ///
-    /// - Parameter isPicture: Whether there was a whole picture in it.
+    /// - Parameter isMedia: Whether there was a whole picture, or sound, in it.
     /// - Returns: How long the interruption was that it ended, if there was one.
-    package mutating func frameCame(_ now: Instant, isPicture: Bool) -> Duration? {
+    package mutating func frameCame(_ now: Instant, isMedia: Bool) -> Duration? {
         state = .streaming(since: now)
-        guard isPicture, let since = interruptedSince else { return nil }
+        guard isMedia, let since = interruptedSince else { return nil }
         interruptedSince = nil
         return now - since
     }
