@@ -7,6 +7,7 @@ struct WatchCommand {
     private var frames = 1
     private var timeout = 30.0
     private var save: String?
+    private var dumpPackets: String?
 
     static let usage = "emisora watch ws://HOST:PORT/ROOM [options]"
 
@@ -47,6 +48,9 @@ struct WatchCommand {
             .init(name: "save", values: "FRAME.png|CLIP.y4m", help: "keeps the last picture, or all of them") {
                 set(\.save, $0.hasSuffix(".png") || $0.hasSuffix(".y4m") ? .some(.some($0)) : nil)
             },
+            .init(name: "dump-packets", values: PacketDumpFile.values, help: PacketDumpFile.help) {
+                set(\.dumpPackets, $0.isEmpty ? nil : .some(.some($0)))
+            },
             .init(name: "stream", values: Arguments.name, help: "which stream of the room (the first)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? .some(.some($0)) : nil)
             },
@@ -71,7 +75,10 @@ struct WatchCommand {
     private func watch() async throws -> Int32 {
         let sink = try WatchSink(wanted: frames, save: save)
         let deadline = MonotonicClock.now + .nanoseconds(Int64(timeout * 1e9))
-        let session = try await Termination.cancelling { [url] in try await Session.connect(to: url) }
+        let packets = try PacketDumpFile(dumpPackets)
+        let session = try await Termination.cancelling { [url, packets] in
+            try await Session.connect(to: url, options: .init(packetDump: packets.dump))
+        }
         let watcher = StreamFollower(session: session, stream: stream, sink: sink)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await watcher.run() }
@@ -85,6 +92,7 @@ struct WatchCommand {
         await session.disconnect()
         let isComplete = sink.finish()
         Terminal.result(figures.jsonLine)
+        try packets.finish()
         if !isComplete {
             Terminal.note("emisora watch: \(sink.count) of \(frames) pictures were decoded.")
         }
