@@ -33,7 +33,7 @@ import Testing
         return (nil, seconds)
     }
 
-    @Test func withoutReportsItTripsAfter15Seconds() {
+    @Test("RFC 8083 §4.1: without reports sending stops") func withoutReportsItTripsAfter15Seconds() {
         let (trip, after) = run(seconds: 30) { _ in nil }
         #expect(trip == .reportTimeout(.seconds(15)))
         #expect(after == 15)
@@ -45,7 +45,7 @@ import Testing
         #expect(run(seconds: 120) { $0 % 5 == 0 ? (0, true) : nil }.trip == nil)
     }
 
-    @Test func reportsThatTellOfNothingNewTripIt() {
+    @Test("RFC 8083 §4.2: reports of nothing received stop it") func reportsThatTellOfNothingNewTripIt() {
         let (trip, after) = run(seconds: 30) { (0, $0 <= 10) }
         #expect(trip == .mediaTimeout(reports: 5))
         #expect(after == 15)

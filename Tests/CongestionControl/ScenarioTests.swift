@@ -22,7 +22,9 @@ import Testing
         return conditions
     }
 
-    @Test(arguments: UInt64(1)...2, [8_000, 30_000, 64_000])
+    @Test(
+        "RFC 8834 §7: a bottleneck of 500 kbit/s loses under 5 % after 10 s", arguments: UInt64(1)...2,
+        [8_000, 30_000, 64_000])
     func aBottleneckOf500kCarriesUnder5PercentLossAfter10Seconds(seed: UInt64, queue: Int) {
         let call = SimulatedCall(seed: seed, options: options(start: 1_500), conditions: path(500, queue: queue))
         call.run(until: 60)
@@ -135,7 +137,8 @@ import Testing
         #expect(call.sender.control.decision.reason == .receiverEstimate)
     }
 
-    @Test func aTemporaryMaximumIsObeyedAndAnsweredAndCanBeLifted() {
+    @Test("RFC 8834 §5.1.6: TMMBR is obeyed and answered with TMMBN")
+    func aTemporaryMaximumIsObeyedAndAnsweredAndCanBeLifted() {
         let call = SimulatedCall(seed: 1, options: options(start: 1_500), conditions: path(nil))
         func request(_ kilobits: Int, at seconds: Int) {
             call.simulation.schedule(at: SimulatedCall.start + .seconds(seconds)) { _ in

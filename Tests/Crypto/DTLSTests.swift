@@ -8,7 +8,8 @@ import Testing
         Fingerprint(ofCertificate: Array("stranger".utf8).span.bytes)
     }
 
-    @Test func bothEndsGetTheSameKeysCrosswise() throws {
+    @Test("RFC 5764 §4.2: both ends export the same keys, crosswise, over ECDHE-ECDSA with AES-128-GCM")
+    func bothEndsGetTheSameKeysCrosswise() throws {
         let pair = try DTLSPair()
         pair.exchangeFingerprints()
         pair.startBoth()
@@ -69,10 +70,12 @@ import Testing
         #expect(pair.keys(of: .client)?.profile == .aeadAes128Gcm)
     }
 
-    @Test(arguments: [
-        ([SRTPKeyingMaterial.Profile](), [SRTPKeyingMaterial.Profile.aeadAes128Gcm]),
-        ([.aeadAes128Gcm], []), ([.aes128CmHmacSha1_80], [.aeadAes128Gcm]),
-    ])
+    @Test(
+        "RFC 5764 §4.1.1: without a common profile nothing connects",
+        arguments: [
+            ([SRTPKeyingMaterial.Profile](), [SRTPKeyingMaterial.Profile.aeadAes128Gcm]),
+            ([.aeadAes128Gcm], []), ([.aes128CmHmacSha1_80], [.aeadAes128Gcm]),
+        ])
     func withoutACommonProfileNothingConnects(
         client: [SRTPKeyingMaterial.Profile], server: [SRTPKeyingMaterial.Profile]
     ) throws {
@@ -86,7 +89,8 @@ import Testing
 
     // MARK: Authentication
 
-    @Test(arguments: [DTLSPair.Side.client, .server])
+    @Test(
+        "RFC 8842 §5.1: a wrong fingerprint ends the association at once", arguments: [DTLSPair.Side.client, .server])
     func aWrongFingerprintFailsAtOnceAndTellsThePeer(side: DTLSPair.Side) throws {
         let pair = try DTLSPair()
         pair.exchangeFingerprints()

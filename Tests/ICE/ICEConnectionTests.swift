@@ -64,7 +64,8 @@ import Testing
         #expect(trace(5) != trace(6))
     }
 
-    @Test func checksThatComeBeforeTheAnswerAreAnsweredAndUsed() {
+    @Test("RFC 8445 §7.3: checks that come before the answer are answered and used")
+    func checksThatComeBeforeTheAnswerAreAnsweredAndUsed() {
         let duel = Duel()
         // Only the left one has the description; the right one, whose answer is on its way, knows nothing yet.
         duel.left.agent.setRemoteCredentials(duel.right.agent.localCredentials, now: duel.simulation.now)
@@ -77,7 +78,7 @@ import Testing
         #expect(duel.right.agent.remoteCandidates.map(\.type) == [.peerReflexive])
     }
 
-    @Test func candidatesThatTrickleInLateConnect() {
+    @Test("RFC 8838 §8.1: candidates that trickle in late connect") func candidatesThatTrickleInLateConnect() {
         let duel = Duel()
         duel.introduce(candidates: false)
         duel.run(.seconds(30))
@@ -160,7 +161,8 @@ import Testing
         #expect(duel.left.agent.statistics.selectedLocal?.relatedAddress == Addresses.left)
     }
 
-    @Test func aHundredAgentsShareOnePacerWithAtLeastFiveMillisecondsBetweenChecks() {
+    @Test("RFC 8445 §14.2: checks of all agents are 5 ms apart")
+    func aHundredAgentsShareOnePacerWithAtLeastFiveMillisecondsBetweenChecks() {
         let pacer = CheckPacer()
         let agents = (0..<100 as Range<UInt64>).map { index in
             AgentPeer(.controlling, seed: index, pacer: pacer, addresses: [Addresses.left])
@@ -183,7 +185,8 @@ import Testing
         #expect(zip(firstChecks, firstChecks.dropFirst()).allSatisfy { $1 - $0 >= .milliseconds(5) })
     }
 
-    @Test func theChecklistHoldsAtMostAHundredPairsAndKeepsTheBest() {
+    @Test("RFC 8445 §6.1.2.5: a checklist holds 100 pairs at most")
+    func theChecklistHoldsAtMostAHundredPairsAndKeepsTheBest() {
         let addresses = (0..<4).map { SocketAddress(ip: IPAddress(v4: 0xC000_0210 + UInt32($0)), port: 5_000) }
         let peer = AgentPeer(.controlling, seed: 1, addresses: addresses)
         let other = AgentPeer(.controlled, seed: 2, addresses: [Addresses.right])
@@ -206,7 +209,8 @@ import Testing
         #expect(destinations.keys.allSatisfy { $0.ip.v4Bits >= 0xC633_6400 + 35 })
     }
 
-    @Test func aCheckIsRepeatedUnchangedSevenTimesWithDoublingIntervals() {
+    @Test("RFC 8445 §14.3: a check is repeated after 500 ms at the earliest")
+    func aCheckIsRepeatedUnchangedSevenTimesWithDoublingIntervals() {
         let duel = Duel()
         duel.simulation.filter = { _, _ in false }
         duel.introduce()

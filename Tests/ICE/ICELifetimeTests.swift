@@ -6,7 +6,8 @@ import Testing
 
 /// What happens to a connection later: consent, moving peers, restarts, the end.
 @Suite struct ICELifetimeTests {
-    @Test func consentIsAskedEveryFiveSecondsGiveOrTakeAFifth() {
+    @Test("RFC 7675 §5.1: consent is asked for every 5 s, give or take a fifth")
+    func consentIsAskedEveryFiveSecondsGiveOrTakeAFifth() {
         let duel = Duel()
         #expect(duel.connect())
         let connectedAt = duel.simulation.now
@@ -23,7 +24,8 @@ import Testing
         #expect(duel.left.states == [.checking, .connected])
     }
 
-    @Test func consentExpiresAfterThirtySecondsOfSilenceAndThenNothingIsSentOrAnswered() throws {
+    @Test("RFC 7675 §5.1: consent expires after 30 s, and these credentials with it")
+    func consentExpiresAfterThirtySecondsOfSilenceAndThenNothingIsSentOrAnswered() throws {
         let duel = Duel()
         #expect(duel.connect())
         duel.run(.seconds(7))
@@ -91,7 +93,7 @@ import Testing
 
     // MARK: Failure
 
-    @Test(arguments: [false, true])
+    @Test("RFC 8863 §4: without any candidate there is no early failure", arguments: [false, true])
     func withoutAnyCandidateThereIsNoFailureBeforeTheTimeForPatience(saysEnd: Bool) {
         let duel = Duel()
         duel.introduce(candidates: false)
@@ -116,7 +118,7 @@ import Testing
         #expect(!duel.simulation.isStalled)
     }
 
-    @Test func closingRevokesConsentAtOnce() {
+    @Test("RFC 7675 §5.2: closing revokes consent at once") func closingRevokesConsentAtOnce() {
         let duel = Duel()
         #expect(duel.connect())
         duel.left.agent.close()
@@ -130,7 +132,8 @@ import Testing
 
     // MARK: Restart
 
-    @Test func aRestartKeepsThePathUntilTheNewOneIsReadyAndEndsConnected() {
+    @Test("RFC 8445 §9: a restart changes both credentials and keeps path and roles until the new path is ready")
+    func aRestartKeepsThePathUntilTheNewOneIsReadyAndEndsConnected() {
         let duel = Duel()
         #expect(duel.connect())
         let old = duel.left.agent.localCredentials

@@ -64,7 +64,8 @@ import Testing
         #expect(duel.areConnected && duel.agreeOnPath)
     }
 
-    @Test func requestsWithoutCredentialsAreRefusedByTheRightNumber() throws {
+    @Test("RFC 8489 §9.1.3: 400 without credentials, 401 with wrong ones")
+    func requestsWithoutCredentialsAreRefusedByTheRightNumber() throws {
         let (duel, username, password) = Self.connected()
         func refusal(_ forgery: Forgery) throws -> UInt16? {
             let (_, sent) = duel.left.inject(
@@ -91,7 +92,8 @@ import Testing
         #expect(sent[0].bytes.count <= 2 * bytes.count)
     }
 
-    @Test func useCandidateFromTheControlledSideNominatesNothing() throws {
+    @Test("RFC 8445 §7.3.1.5: USE-CANDIDATE from the controlled side nominates nothing")
+    func useCandidateFromTheControlledSideNominatesNothing() throws {
         // The left one is controlled; the check says that its sender is controlled too, with the smaller tie-breaker.
         let duel = Duel(roles: (.controlled, .controlling), leftAddresses: [Addresses.left, Addresses.left2])
         #expect(duel.connect())
@@ -109,7 +111,8 @@ import Testing
         }
     }
 
-    @Test func aConflictingRoleWithTheSmallerTieBreakerIsToldWith487() throws {
+    @Test("RFC 8445 §7.3.1.1: the smaller tie-breaker is told with 487")
+    func aConflictingRoleWithTheSmallerTieBreakerIsToldWith487() throws {
         let (duel, username, password) = Self.connected()
         let bytes = try Forgery(username: username, tieBreaker: (0, true), password: password).bytes()
         let (_, sent) = duel.left.inject(bytes, from: Addresses.right, to: Addresses.left, now: duel.simulation.now)
@@ -119,7 +122,8 @@ import Testing
         #expect(duel.left.agent.role == .controlling)
     }
 
-    @Test func a487MakesTheAgentChangeItsRoleAndTryAgainWithANewTieBreaker() throws {
+    @Test("RFC 8445 §7.2.5.1: a 487 changes the role and the tie-breaker")
+    func a487MakesTheAgentChangeItsRoleAndTryAgainWithANewTieBreaker() throws {
         let peer = AgentPeer(.controlling, seed: 3, addresses: [Addresses.left])
         let other = AgentPeer(.controlled, seed: 4, addresses: [Addresses.right])
         peer.agent.setRemoteCredentials(other.agent.localCredentials, now: Duel.start)
@@ -169,7 +173,8 @@ import Testing
         #expect(try later.allSatisfy { try parse($0.bytes).iceControlled != nil })
     }
 
-    @Test func anAnswerFromAnotherAddressFailsThePair() throws {
+    @Test("RFC 8445 §7.2.5.2.1: an answer from another address fails the pair")
+    func anAnswerFromAnotherAddressFailsThePair() throws {
         let peer = AgentPeer(.controlling, seed: 3, addresses: [Addresses.left])
         let other = AgentPeer(.controlled, seed: 4, addresses: [Addresses.right])
         peer.agent.setRemoteCredentials(other.agent.localCredentials, now: Duel.start)

@@ -27,7 +27,9 @@ import Testing
     static let stranger = SocketAddress(ip: IPAddress(v4: 0xCB00_7101), port: 9_999)
     private static let id = STUNTransactionID(high: 1, low: 2)
 
-    @Test(arguments: Forgery.allCases, [false, true])
+    @Test(
+        "RFC 8489 §9.1.3: a forgery changes no pair and no state, and is answered with twice its size at most",
+        arguments: Forgery.allCases, [false, true])
     func aForgeryChangesNothing(_ forgery: Forgery, againstTheSender: Bool) throws {
         let call = try Call()
         #expect(call.connect())

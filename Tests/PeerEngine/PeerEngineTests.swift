@@ -136,7 +136,7 @@ import Testing
         #expect(try hash(seed: 7) != hash(seed: 8))
     }
 
-    @Test(arguments: [false, true])
+    @Test("RFC 8445 §9: media flows through an ICE restart by either side", arguments: [false, true])
     func mediaFlowsThroughAnICERestartByEitherSide(byTheSender: Bool) throws {
         let (sender, receiver) = try Self.pair(seed: 6) { NullSecurity() }
         let simulation = Simulation(sender, receiver, conditions: .init(), seed: 6)
@@ -203,7 +203,8 @@ import Testing
                 == .notConnected)
     }
 
-    @Test func aDatagramsKindIsToldByItsFirstBytes() {
+    @Test("RFC 7983 §7: datagrams are told apart by their first byte, all else is dropped")
+    func aDatagramsKindIsToldByItsFirstBytes() {
         let kinds: [([UInt8], DatagramKind)] = [
             ([0, 1], .stun), ([3, 0], .stun), ([20, 0xFE], .dtls), ([63, 0], .dtls), ([64, 0], .other),
             ([79, 1], .other), ([0x80, 0xE0], .rtp), ([0xBF, 96], .rtp), ([0x81, 200], .rtcp), ([0x81, 206], .rtcp),

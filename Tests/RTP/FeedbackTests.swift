@@ -16,7 +16,8 @@ import Testing
         return (statistics, arrivals)
     }
 
-    @Test func aSourceIsValidAfterTwoPacketsInSequence() {
+    @Test("RFC 3550 A.1: a source is valid after two packets in sequence")
+    func aSourceIsValidAfterTwoPacketsInSequence() {
         #expect(!fed([5]).statistics.isValid)
         #expect(!fed([5, 9]).statistics.isValid)
         #expect(fed([5, 6]).statistics.isValid)
@@ -31,7 +32,8 @@ import Testing
         #expect(block.extendedHighestSequenceNumber == 0x1_0004)
     }
 
-    @Test func duplicatesMakeLossNegativeButNeverTheFraction() {
+    @Test("RFC 3550 A.3: duplicates make the loss negative but never the fraction")
+    func duplicatesMakeLossNegativeButNeverTheFraction() {
         var statistics = fed([1, 2, 2, 2, 3]).statistics
         let block = statistics.reportBlock(senderClock: noClock, now: at(9))
         #expect(block.cumulativeLost == -2 && block.fractionLost == 0)
@@ -53,7 +55,7 @@ import Testing
         #expect(statistics.packetsLost == 0 && statistics.packetsExpected == 2)
     }
 
-    @Test func jitterFollowsTheAppendix() {
+    @Test("RFC 3550 A.8: jitter is in ticks of the stream's clock") func jitterFollowsTheAppendix() {
         var statistics = ReceptionStatistics(ssrc: 1, clockRate: 90_000)
         // Sent every 10 ms; every other packet comes 4 ms late: |D| = 360 ticks always, so J tends to 360.
         for index in 0..<400 {

@@ -30,7 +30,8 @@ import Testing
         ]
     }
 
-    @Test func allValuesAreReadAsWrittenInBothForms() throws {
+    @Test("RFC 8834 §5.2: audio level, video orientation and the others are read as written")
+    func allValuesAreReadAsWrittenInBothForms() throws {
         for first in [1, 40] as [UInt8] {
             let ids = HeaderExtensionIDs(
                 HeaderExtensionIDs.Kind.allCases.enumerated().map {

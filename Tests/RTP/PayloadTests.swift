@@ -21,7 +21,8 @@ import Testing
         #expect(descriptor.keyIndex == 17)
     }
 
-    @Test func reservedBitsAreIgnoredAndNotWritten() throws {
+    @Test("RFC 7741 §4.2: reserved bits are ignored and not written") func reservedBitsAreIgnoredAndNotWritten() throws
+    {
         let (descriptor, count) = try parse([0x58, 0x01])
         #expect(count == 1)
         #expect(descriptor.startsFrame)
@@ -35,7 +36,7 @@ import Testing
         #expect(descriptor.pictureID == .init(value: 127, isLong: false))
     }
 
-    @Test func baseLayerIndexNeedsATemporalLayer() {
+    @Test("RFC 7741 §4.2: L needs T") func baseLayerIndexNeedsATemporalLayer() {
         #expect(
             thrown { () throws(RTPError) in
                 _ = try VP8PayloadDescriptor.parse(([0x80, 0x40, 1, 0] as [UInt8]).span.bytes)
@@ -109,7 +110,8 @@ import Testing
         #expect(wrong == 0)
     }
 
-    @Test func packetsAreBalancedAndCoverTheFrame() throws {
+    @Test("RFC 7741 §4.2: S with PID 0 begins a frame, the marker ends it, and no packet holds two")
+    func packetsAreBalancedAndCoverTheFrame() throws {
         var generator = SeededGenerator(seed: 1)
         for _ in 0..<300 {
             let payload = vp8Frame(isKeyFrame: false, byteCount: 1 + generator.number(below: 9000), using: &generator)
@@ -145,7 +147,8 @@ import Testing
         }
     }
 
-    @Test func pictureNumbersWrapAfterFifteenBits() {
+    @Test("RFC 7741 §4.2: picture numbers count up by one and wrap after 15 bits")
+    func pictureNumbersWrapAfterFifteenBits() {
         var sequence = VP8PictureIDSequence(startingAt: 0xFFFE)
         #expect((0..<3).map { _ in sequence.next() } == [0x7FFE, 0x7FFF, 0])
     }
@@ -178,7 +181,9 @@ import Testing
         }
     }
 
-    @Test func onePacketIsOnePayloadAndTheMarkerBeginsATalkspurt() throws {
+    @Test("RFC 7587 §4.2: one Opus packet is one RTP payload") func onePacketIsOnePayloadAndTheMarkerBeginsATalkspurt()
+        throws
+    {
         let frame = try OpusPacketizer.packetize(payload: [0xFC, 1, 2], startsTalkspurt: true)
         #expect(frame.packets.count == 1)
         #expect(frame.packets[0].range == 0..<3 && frame.packets[0].descriptor.count == 0 && frame.packets[0].marker)

@@ -62,13 +62,15 @@ import Testing
             ])
     }
 
-    @Test func nackPairsWrapAndUseTheWholeMask() {
+    @Test("RFC 4585 §6.2.1: a NACK's mask covers sixteen packets and wraps") func nackPairsWrapAndUseTheWholeMask() {
         let nack = GenericNACK(senderSSRC: 0, mediaSSRC: 0, sequenceNumbers: [65_530, 65_531, 10, 11])
         #expect(nack.items.map(\.packetID) == [65_530, 11])
         #expect(nack.items.map(\.lostPackets) == [0x8001, 0])
     }
 
-    @Test func cumulativeLossIsHeldToTwentyFourBits() throws {
+    @Test("RFC 3550 §6.4.1: cumulative loss is a signed number of 24 bits") func cumulativeLossIsHeldToTwentyFourBits()
+        throws
+    {
         for (value, expected) in [(Int32.max, 0x7F_FFFF), (Int32.min, -0x80_0000)] as [(Int32, Int32)] {
             let bytes = try #require(
                 try written { buffer in
@@ -123,7 +125,8 @@ import Testing
         #expect(try packets(bytes) == [.receiverReport(ReceiverReport(ssrc: 2))])
     }
 
-    @Test func unknownAndBrokenPacketsAreSkippedByTheirLength() throws {
+    @Test("RFC 4585 §6.1: unknown feedback is skipped by its length and the rest of the compound read")
+    func unknownAndBrokenPacketsAreSkippedByTheirLength() throws {
         let bytes: [UInt8] =
             [0x8F, 205, 0, 4] + Array(repeating: 7, count: 16)  // transport-wide feedback
             + [0x80, 207, 0, 0]  // XR, empty

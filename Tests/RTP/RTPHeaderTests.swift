@@ -89,13 +89,14 @@ import Testing
         return result
     }
 
-    @Test func oneByteFormSkipsPaddingAndStopsAtId15() throws {
+    @Test("RFC 8285 §4.2: id 0 is padding and id 15 ends the one-byte form")
+    func oneByteFormSkipsPaddingAndStopsAtId15() throws {
         let found = try elements(profile: 0xBEDE, [0x00, 0x11, 1, 2, 0x00, 0x20, 9, 0xF0, 0x30, 7, 0, 0])
         #expect(found.map(\.id) == [1, 2])
         #expect(found.map(\.value) == [[1, 2], [9]])
     }
 
-    @Test func twoByteFormTakesLengthZeroAndId15() throws {
+    @Test("RFC 8285 §4.3: the two-byte form has elements of length 0") func twoByteFormTakesLengthZeroAndId15() throws {
         let found = try elements(profile: 0x1003, [0x0F, 0x00, 0x00, 0x20, 0x02, 5, 6, 0x00])
         #expect(found.map(\.id) == [15, 32])
         #expect(found.map(\.value) == [[], [5, 6]])
@@ -128,7 +129,8 @@ import Testing
         }
     }
 
-    @Test func paddingOnlyAndShortRetransmissionsAreIgnored() throws {
+    @Test("RFC 4588 §4: a retransmission without an original is ignored")
+    func paddingOnlyAndShortRetransmissionsAreIgnored() throws {
         let head: [UInt8] = [0x80, 97, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]
         let cases: [([UInt8], UInt16?)] = [([], nil), ([1], nil), ([1, 2], nil), ([1, 2, 3], 0x0102)]
         for (payload, expected) in cases {

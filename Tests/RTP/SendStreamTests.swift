@@ -20,7 +20,9 @@ import Testing
 
     private func header(_ packet: [UInt8]) throws -> RTPHeader { try RTPHeader(parsing: packet.span.bytes) }
 
-    @Test func aFrameGoesOutAsNumberedPacketsWithOneTimestampAndTheMID() throws {
+    @Test("RFC 8834 §5.2.4: packets carry the MID") func aFrameGoesOutAsNumberedPacketsWithOneTimestampAndTheMID()
+        throws
+    {
         var generator = SeededGenerator(seed: 3)
         var configuration = senderConfiguration(rtx: true)
         configuration.extensions = try HeaderExtensionBlock(midExtensionID: 3, mid: "v")
@@ -81,7 +83,8 @@ import Testing
         #expect(zip(timestamps, timestamps.dropFirst()).map { $1 &- $0 } == [960, 960, 960, 960 * 20, 960])
     }
 
-    @Test func retransmissionsGoFirstByRTXWithTheOriginalNumber() throws {
+    @Test("RFC 4588 §4: a retransmission has numbers of its own, the original number first and the original timestamp")
+    func retransmissionsGoFirstByRTXWithTheOriginalNumber() throws {
         var stream = stream()
         stream.enqueue(try frame(), captureTime: at(0), now: at(0))
         let packets = stream.pollAll(now: at(0))
@@ -217,7 +220,8 @@ import Testing
         #expect(stream.remoteStatistics.roundTripTimeMeasurements == 1)
     }
 
-    @Test func keyFramesAreAskedForByPLIAndNewFIRsForThisStreamOnly() {
+    @Test("RFC 5104 §4.3.1: a FIR of the same number is a repeat, and PLI and FIR count for their stream alone")
+    func keyFramesAreAskedForByPLIAndNewFIRsForThisStreamOnly() {
         var stream = stream()
         func asks(_ packet: RTCPPacket) -> Bool { stream.handle(packet, wallClock: wallClock, now: at(0)) }
         func fir(_ number: UInt8, ssrc: UInt32 = 0x1111) -> RTCPPacket {

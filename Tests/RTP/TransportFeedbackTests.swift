@@ -27,7 +27,8 @@ import Testing
 
     // MARK: Transport-wide feedback
 
-    @Test func everyKindOfChunkOfTheDraftIsRead() throws {
+    @Test("draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1: every kind of chunk and delta is read")
+    func everyKindOfChunkOfTheDraftIsRead() throws {
         // A run of three small deltas, a one-bit vector, a two-bit vector with a large delta and the reserved symbol.
         let bytes: [UInt8] =
             [0x8F, 205, 0, 8, 0, 0, 0, 1, 0, 0, 0, 2, 0xFF, 0xFE, 0, 23, 0x12, 0x34, 0x56, 9]
@@ -222,7 +223,8 @@ import Testing
         #expect(message.blocks[2].packets[1]?.age == .milliseconds(500))
     }
 
-    @Test func congestionControlFeedbackBeyondTheDatagramIsSkipped() throws {
+    @Test("RFC 8888 §3.1: report blocks beyond the datagram are skipped")
+    func congestionControlFeedbackBeyondTheDatagramIsSkipped() throws {
         let skipped = RTCPPacket.other(type: .transportFeedback, format: 11)
         for count in [1, 2, 3, 100, 0x4001, 0xFFFF] {
             let bytes: [UInt8] =

@@ -25,7 +25,8 @@ import Testing
         }
     }
 
-    @Test func aRecoveredPacketCompletesItsFrameByRTX() throws {
+    @Test("RFC 8834 §6.1: retransmissions on an SSRC of their own complete frames")
+    func aRecoveredPacketCompletesItsFrameByRTX() throws {
         var link = Link(seed: 1)
         for packet in try link.send(key: true, at: 0) { try link.receiver.handle(packet, now: at(0)) }
         #expect(link.receiver.pollFrame(now: at(0))?.isKeyFrame == true)
@@ -99,7 +100,8 @@ import Testing
         #expect(link.receiver.pollFrame(now: at(66))?.isKeyFrame == true)
     }
 
-    @Test func foreignPayloadTypesAndSourcesAreDiscarded() throws {
+    @Test("RFC 8834 §4.3: packets of payload types that were not negotiated are discarded")
+    func foreignPayloadTypesAndSourcesAreDiscarded() throws {
         var link = Link(seed: 5)
         for packet in try link.send(key: true, at: 0) { try link.receiver.handle(packet, now: at(0)) }
         var foreign = try link.send(key: false, at: 33)[0]

@@ -41,7 +41,7 @@ import Testing
         #expect(session.remoteFingerprints.map(\.bytes.count) == [32])
     }
 
-    @Test func readsTheLimitsOfFirefoxsReceivers() throws {
+    @Test("RFC 7741 §6.1: max-fr and max-fs are read") func readsTheLimitsOfFirefoxsReceivers() throws {
         var machine = Given.machine()
         let session = try machine.answer(offer: Fixtures.firefoxRecvonly, transport: Given.transport()).session
         #expect(session.media(.video)?.vp8.maximumFrameRate == 60)
@@ -62,7 +62,9 @@ import Testing
         #expect(session.media(.video)?.remoteSSRCs.isEmpty == false)
     }
 
-    @Test(arguments: [Fixtures.chromiumMulti, Fixtures.firefoxMulti])
+    @Test(
+        "RFC 9429 §5.3.1: refused m-lines keep their place with port 0, a format and their mid, outside the bundle",
+        arguments: [Fixtures.chromiumMulti, Fixtures.firefoxMulti])
     func refusesASecondVideoAndTheDataChannelInTheirPlaces(offer: String) throws {
         var machine = Given.machine()
         let answer = try SessionDescription(
@@ -100,10 +102,12 @@ import Testing
         #expect(session.media.map(\.index) == [1])
     }
 
-    @Test(arguments: [
-        "UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "TCP/DTLS/RTP/SAVPF", "TCP/DTLS/RTP/SAVP", "RTP/SAVPF", "RTP/SAVP",
-        "RTP/AVPF", "RTP/AVP",
-    ])
+    @Test(
+        "RFC 9429 §5.1.2: the listed legacy profiles are taken and answered as they were offered",
+        arguments: [
+            "UDP/TLS/RTP/SAVPF", "UDP/TLS/RTP/SAVP", "TCP/DTLS/RTP/SAVPF", "TCP/DTLS/RTP/SAVP", "RTP/SAVPF", "RTP/SAVP",
+            "RTP/AVPF", "RTP/AVP",
+        ])
     func answersWithTheOfferedProfile(name: String) throws {
         var machine = Given.machine()
         let (text, session) = try machine.answer(
@@ -142,7 +146,9 @@ import Testing
         #expect(throws: Never.self) { _ = try machine.answer(offer: Given.offer(), transport: Given.transport()) }
     }
 
-    @Test(arguments: [("a=fingerprint", "a=x"), ("a=ice-ufrag", "a=x"), ("a=ice-pwd", "a=x"), ("actpass", "holdconn")])
+    @Test(
+        "RFC 8827 §6.5: without a fingerprint there is no media",
+        arguments: [("a=fingerprint", "a=x"), ("a=ice-ufrag", "a=x"), ("a=ice-pwd", "a=x"), ("actpass", "holdconn")])
     func refusesAnOfferWithoutWhatSecurityNeeds(from: String, to: String) throws {
         var machine = Given.machine()
         let error = #expect(throws: SDPError.self) {
@@ -155,10 +161,12 @@ import Testing
         #expect(machine.negotiated == nil)
     }
 
-    @Test(arguments: [
-        (DTLSSetup.actpass, NegotiatedSession.DTLSRole.client, "active"), (.actpass, .server, "passive"),
-        (.active, .client, "passive"), (.passive, .server, "active"),
-    ])
+    @Test(
+        "RFC 8842 §5.3: an answer is active or passive, never actpass",
+        arguments: [
+            (DTLSSetup.actpass, NegotiatedSession.DTLSRole.client, "active"), (.actpass, .server, "passive"),
+            (.active, .client, "passive"), (.passive, .server, "active"),
+        ])
     func answersTheSetup(offered: DTLSSetup, preferred: NegotiatedSession.DTLSRole, answered: String) throws {
         var machine = Given.machine(role: preferred)
         let (text, session) = try machine.answer(
@@ -168,7 +176,7 @@ import Testing
         #expect(session.dtlsRole == (answered == "active" ? .client : .server))
     }
 
-    @Test func neverUsesPayloadTypesOfRTCP() {
+    @Test("RFC 5761 §4: payload types 64 to 95 are never used") func neverUsesPayloadTypesOfRTCP() {
         var machine = Given.machine()
         #expect(throws: SDPError.noCommonCodec) {
             _ = try machine.answer(
@@ -215,7 +223,7 @@ import Testing
         #expect(machine.negotiated == before)
     }
 
-    @Test func readsOpusParameters() {
+    @Test("RFC 7587 §6.1: what a receiver asks of Opus is read, nonsense passed over") func readsOpusParameters() {
         let opus = OpusParameters(
             parsing: "minptime=10; useinbandfec=1 ;stereo=1;usedtx=1;maxaveragebitrate=64000;x;=;stereo")
         #expect(opus.useInbandFEC && opus.stereo && opus.useDTX)

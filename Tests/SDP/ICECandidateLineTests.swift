@@ -27,11 +27,13 @@ import Testing
         #expect(line?.usableAddress?.description == "[2001:db8::1]:5000")
     }
 
-    @Test(arguments: [
-        "1 1 tcp 5 192.0.2.1 9 typ host tcptype active", "1 2 udp 5 192.0.2.1 5000 typ host",
-        "1 1 udp 5 5d5cae1f-53ba-4bb4-88db-88e5b2b3b3ef.local 5000 typ host", "1 1 udp 5 192.0.2.1 5000 typ future",
-        "1 1 sctp 5 192.0.2.1 5000 typ host", "1 1 udp 5 192.0.2.1 0 typ host",
-    ])
+    @Test(
+        "RFC 8839 §5.1: candidates of unknown types, transports and names are not fatal",
+        arguments: [
+            "1 1 tcp 5 192.0.2.1 9 typ host tcptype active", "1 2 udp 5 192.0.2.1 5000 typ host",
+            "1 1 udp 5 5d5cae1f-53ba-4bb4-88db-88e5b2b3b3ef.local 5000 typ host", "1 1 udp 5 192.0.2.1 5000 typ future",
+            "1 1 sctp 5 192.0.2.1 5000 typ host", "1 1 udp 5 192.0.2.1 0 typ host",
+        ])
     func keepsWhatItCannotUseWithoutAnAddress(text: String) throws {
         let line = try #require(ICECandidateLine(parsing: text))
         #expect(line.usableAddress == nil)

@@ -60,10 +60,12 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        ("m=audio", "m=video"), ("a=mid:0", "a=mid:7"), ("a=rtcp-mux\r\n", ""), ("SAVPF 96 97", "SAVPF 96 97 98"),
-        ("a=setup:active", "a=setup:actpass"), ("a=fingerprint", "a=x"), ("a=ice-pwd", "a=x"), ("VP8", "VP9"),
-    ])
+    @Test(
+        "RFC 9429 §5.8: an answer that does not fit changes nothing",
+        arguments: [
+            ("m=audio", "m=video"), ("a=mid:0", "a=mid:7"), ("a=rtcp-mux\r\n", ""), ("SAVPF 96 97", "SAVPF 96 97 98"),
+            ("a=setup:active", "a=setup:actpass"), ("a=fingerprint", "a=x"), ("a=ice-pwd", "a=x"), ("VP8", "VP9"),
+        ])
     func refusesAnAnswerThatDoesNotFitAndStaysAsItWas(from: String, to: String) throws {
         var (machine, answer) = try exchange { $0.replacing(from, with: to) }
         let error = #expect(throws: SDPError.self) { _ = try machine.setRemoteAnswer(answer) }
@@ -85,7 +87,8 @@ import Testing
         answer = ""
     }
 
-    @Test func keepsARefusedSectionClosedInItsPlace() throws {
+    @Test("RFC 9429 §5.2.2: a refused m-line stays closed in its place, and the version counts up")
+    func keepsARefusedSectionClosedInItsPlace() throws {
         var publisher = Given.machine()
         var viewer = Given.machine([.video], sends: false, receives: true)
         let offer = try publisher.makeOffer(transport: Given.transport())

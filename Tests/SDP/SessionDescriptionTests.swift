@@ -75,7 +75,7 @@ import Testing
         #expect(media[0].fingerprints[0].bytes == Array(0...19))
     }
 
-    @Test func passesOverWhatItDoesNotKnow() throws {
+    @Test("RFC 8866 §5: unknown lines and attributes are passed over") func passesOverWhatItDoesNotKnow() throws {
         let text = Given.offer(
             session: ["a=group:BUNDLE v", "a=nonsense", "k=clear:x", "x=1", "a=group:LS v"],
             media: ["a=rid:1 send", "a=simulcast:send 1", "a=extmap:4096 urn:x", "i=caption", "a=rtcp-xr:rcvr-rtt=all"])
@@ -107,7 +107,7 @@ import Testing
         #expect(error?.description.contains("Line \(number)") == true)
     }
 
-    @Test func refusesTextThatIsNoDescription() {
+    @Test("RFC 9429 §5.8: a malformed line refuses the whole description") func refusesTextThatIsNoDescription() {
         #expect(throws: SDPError.invalid(reason: "it lacks its v= or o= line")) {
             try SessionDescription(parsing: "")
         }

@@ -53,6 +53,7 @@ extension PeerEngine {
         }
         let packet = datagram.bytes.extracting(0..<byteCount)
         showReceived(packet, on: path, now: now)
+        resolveCollision(with: header.ssrc)
         // The payload type tells the kind: types are distinct within a bundle, while SSRCs need not be announced
         // (RFC 8843 §9.2, RFC 8834 §4.8).
         if videoReceiver?.accepts(payloadType: header.payloadType) == true {
@@ -79,6 +80,25 @@ extension PeerEngine {
         videoReceiver?.switchSSRC(to: header.ssrc)
     }
 
+    /// A source of the peer's bears the number of one of ours: ours goes on under another one (RFC 3550 §8.2). A loop
+    /// cannot look like this, since what we send is sealed with other keys than what we accept.
+    private func resolveCollision(with ssrc: UInt32) {
+        if let sender = videoSender?.configuration, sender.ssrc == ssrc || sender.rtxSSRC == ssrc {
+            let fresh = (UInt32(truncatingIfNeeded: random.next()), UInt32(truncatingIfNeeded: random.next()))
+            videoSender?.changeSSRC(to: fresh.0, rtxSSRC: sender.rtxSSRC == nil ? nil : fresh.1, using: &random)
+            departedSources += [sender.ssrc, sender.rtxSSRC].compactMap { $0 }
+            // Its receiver begins anew.
+            isWaitingForKeyFrame = true
+            events.append(.keyFrameNeeded)
+        } else if let sender = audioSender?.configuration, sender.ssrc == ssrc {
+            audioSender?.changeSSRC(to: UInt32(truncatingIfNeeded: random.next()), rtxSSRC: nil, using: &random)
+            departedSources.append(sender.ssrc)
+        } else {
+            return
+        }
+        isReportDue = true
+    }
+
     private static var sourceTimeout: Duration { .seconds(2) }
 
     private func handleRTCP(_ datagram: inout MutableRawSpan, path: ICEPath, now: Instant) {
@@ -91,6 +111,7 @@ extension PeerEngine {
         showReceived(datagram.bytes.extracting(0..<byteCount), on: path, now: now)
         var reader = RTCPReader(datagram.bytes.extracting(0..<byteCount))
         while let packet = try? reader.next() {
+            if case .senderReport(let report) = packet { resolveCollision(with: report.ssrc) }
             videoReceiver?.handle(packet, now: now)
             audioReceiver?.handle(packet, now: now)
             if videoSender?.handle(packet, wallClock: configuration.wallClock, now: now) == true {

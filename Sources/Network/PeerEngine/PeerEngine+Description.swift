@@ -28,6 +28,7 @@ extension PeerEngine {
         var attempt = negotiation
         let session = try attempt.setRemoteAnswer(text)
         let remote = try RemoteTransport(of: session)
+        try checkCertificate(remote)
         negotiation = attempt
         apply(session, remote, now: now)
     }
@@ -38,6 +39,7 @@ extension PeerEngine {
         var attempt = negotiation
         var (answer, session) = try attempt.answer(offer: text, transport: transportParameters)
         let remote = try RemoteTransport(of: session)
+        try checkCertificate(remote)
         if let known = ice.remoteCredentials, remote.credentials != known {
             ice.restart()
             attempt = negotiation
@@ -78,6 +80,7 @@ extension PeerEngine {
     private func apply(_ session: NegotiatedSession, _ remote: RemoteTransport, now: Instant) {
         negotiated = session
         makeStreams(session)
+        remoteFingerprints = remote.fingerprints
         security.setRemoteFingerprints(remote.fingerprints, now: now)
         // A connection that stands stays what it is through re-offers and restarts.
         if state == .new || state == .failed { enter(.connecting, reason: "") }
@@ -86,6 +89,13 @@ extension PeerEngine {
         if session.remoteCandidatesEnded { ice.remoteEndOfCandidates(now: now) }
         startSecurityIfPossible(now: now)
         settle(now: now)
+    }
+
+    /// Other fingerprints mean a new DTLS association (RFC 8842 §3.1), which a connection here never begins: what
+    /// the old certificate vouched for must not pass to another one unseen.
+    private func checkCertificate(_ remote: RemoteTransport) throws(SDPError) {
+        guard isSecurityStarted, !remote.fingerprints.contains(where: remoteFingerprints.contains) else { return }
+        throw .invalid(reason: "it brings another certificate than the connection was made with; connect anew")
     }
 
     private func add(_ lines: [ICECandidateLine], now: Instant) {

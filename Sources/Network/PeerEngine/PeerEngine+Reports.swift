@@ -58,6 +58,10 @@ extension PeerEngine {
             if let feedback, let mediaSSRC = videoReceiver?.ssrc {
                 try write(feedback, mediaSSRC: mediaSSRC, to: &writer)
             }
+            if !departedSources.isEmpty, isCompound {
+                try writer.write(Goodbye(sources: departedSources))
+                departedSources = []
+            }
             if isGoodbye { try writer.write(Goodbye(sources: localSSRCs.isEmpty ? [feedbackSSRC] : localSSRCs)) }
         } catch {
             // What was written before stays valid; the rest waits for the next report.

@@ -38,6 +38,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// The subscriber has no reference picture: frames wait for a key frame.
     var isWaitingForKeyFrame = true
     var isSecurityStarted = false
+    var remoteFingerprints: [Fingerprint] = []
     /// DTLS datagrams of the peer that overtook the answer to our own check on their path.
     var earlyDatagrams = EarlyDatagrams()
     var reports: RTCPSchedule
@@ -46,6 +47,8 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// Where the last words go after the agent has closed.
     var lastPath: ICEPath?
     var firSequenceNumber: UInt8 = 0
+    /// Sources of ours that gave way to a peer's of the same number; the next report says BYE for them.
+    var departedSources: [UInt32] = []
     var packetsDiscarded: UInt64 = 0
     /// Sees all packets in the clear; for dumps and tests.
     package var packetTap: PacketTap?

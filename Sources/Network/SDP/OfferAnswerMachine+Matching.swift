@@ -61,8 +61,13 @@ extension OfferAnswerMachine {
             best[track.kind] = (rank, index, codec)
         }
         var accepted: [Int: (track: MediaConfiguration.Track, codec: Codec)] = [:]
-        for one in best.values {
-            guard let track = configuration.track(offer.media[one.index].kind) else { continue }
+        // Within a bundle a payload type has one meaning (RFC 8843 §9.1.1), else nothing tells sound from pictures.
+        var usedTypes: Set<UInt8> = []
+        for one in best.values.sorted(by: { $0.index < $1.index }) {
+            let types = [one.codec.payloadType, one.codec.retransmissionPayloadType].compactMap { $0 }
+            guard let track = configuration.track(offer.media[one.index].kind), usedTypes.isDisjoint(with: types)
+            else { continue }
+            usedTypes.formUnion(types)
             accepted[one.index] = (track, one.codec)
         }
         // Without BUNDLE each m-line would need a transport of its own; the first one gets ours.

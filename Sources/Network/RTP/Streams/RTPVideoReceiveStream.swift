@@ -146,9 +146,12 @@ package struct RTPVideoReceiveStream: Sendable {
         return deadlines.lazy.compactMap { $0 }.min()
     }
 
-    /// The block for the next report; `nil` before the source has shown two packets in sequence.
+    /// The block for the next report; `nil` before the source has shown two packets in sequence, and when it has been
+    /// silent for so long that it counts as gone.
     package mutating func reportBlock(now: Instant) -> ReportBlock? {
-        guard reception?.isValid == true else { return nil }
+        guard reception?.isValid == true, let lastPacketReceivedAt,
+            now - lastPacketReceivedAt < ReceptionStatistics.sourceTimeout
+        else { return nil }
         return reception?.reportBlock(senderClock: senderClock, now: now)
     }
 

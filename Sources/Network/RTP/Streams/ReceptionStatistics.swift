@@ -21,6 +21,9 @@ package struct ReceptionStatistics: Equatable, Sendable {
     /// restart.
     private static let maximumMisorder = 3000
 
+    /// Five of the longest intervals between reports (RFC 3550 §6.3.5).
+    static let sourceTimeout: Duration = .milliseconds(7_500)
+
     package let ssrc: UInt32
     /// The source has proved itself with packets in sequence.
     package var isValid: Bool { probation == 0 && highest != nil }

@@ -1,0 +1,77 @@
+import EmisoraCore
+import EmisoraICE
+import EmisoraPeerEngine
+import EmisoraSDP
+import EmisoraSimulation
+import Testing
+
+/// What must not get through a connection that is secured, with real DTLS and SRTP.
+@Suite struct SecurityRuleTests {
+    private static let path = ICEPath(local: PeerEngineTests.rightAddress, remote: PeerEngineTests.leftAddress)
+
+    private static func connected() throws -> PacedCall {
+        let call = try PacedCall()
+        let answer = try call.sender.answer(offer: try call.receiver.makeOffer(), now: call.now)
+        try call.receiver.setRemoteAnswer(answer, now: call.now)
+        #expect(call.run(.seconds(5)) { call.areConnected })
+        return call
+    }
+
+    @Test("RFC 8827 §6.5: unencrypted media is dropped")
+    func unencryptedMediaIsDropped() throws {
+        let call = try Self.connected()
+        let before = call.receiver.statistics.packetsDiscardedOnReceive
+        let plain: [UInt8] = [0x80, 0xE0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 9, 0x10, 0x10, 1, 2, 3]
+        let report: [UInt8] = [0x80, 200, 0, 6, 0, 0, 0, 9] + [UInt8](repeating: 1, count: 20)
+        for packet in [plain, plain + [UInt8](repeating: 0, count: 16), report, report + [0, 0, 0, 1]] {
+            _ = call.receiver.inject(packet, path: Self.path, now: call.now)
+        }
+        #expect(call.receiver.statistics.packetsDiscardedOnReceive == before + 4)
+        #expect(call.receiver.statistics.inboundVideo?.packetsReceived == 0)
+        #expect(call.receiver.pollVideoFrame(now: call.now) == nil)
+        #expect(call.areConnected)
+    }
+
+    @Test("RFC 8842 §6: DTLS counts only on a path whose check succeeded")
+    func strangersReachNoTLS() throws {
+        let call = try Self.connected()
+        _ = call.receiver.drain(now: call.now)
+        let stranger = ICEPath(local: PeerEngineTests.rightAddress, remote: ForgeryMatrixTests.stranger)
+        // A fatal alert and the beginning of a ClientHello, both in the clear.
+        let alert: [UInt8] = [21, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 0, 99, 0, 2, 2, 40]
+        let hello: [UInt8] = [22, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 12, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+        for datagram in [alert, hello] {
+            for _ in 0..<100 {
+                #expect(call.receiver.inject(datagram, path: stranger, now: call.now).isEmpty)
+            }
+            // On the right path DTLS ignores them by itself (RFC 6347 §4.1.2.7).
+            _ = call.receiver.inject(datagram, path: Self.path, now: call.now)
+        }
+        #expect(call.run(.seconds(1)) { call.areConnected })
+        let picture = try PeerEngineTests.frame(1, isKeyFrame: true)
+        #expect(call.sender.sendVideo(picture, captureTime: call.now, now: call.now) == .queued)
+        #expect(call.run(.seconds(2)) { call.receiver.pollVideoFrame(now: call.now) != nil })
+    }
+
+    @Test("RFC 8842 §3.1: another certificate in a later offer does not pass for the one that was authenticated")
+    func anotherCertificateIsRefused() throws {
+        let call = try Self.connected()
+        let other = try PacedCall()
+        let foreign = try #require(attribute("fingerprint", of: try other.receiver.makeOffer()))
+        let offer = try call.receiver.makeOffer()
+        let ours = try #require(attribute("fingerprint", of: offer))
+        #expect(throws: SDPError.self) {
+            try call.sender.answer(offer: offer.replacing(ours, with: foreign), now: call.now)
+        }
+        // The right one still passes, and so does media.
+        let answer = try call.sender.answer(offer: offer, now: call.now)
+        let theirs = try #require(attribute("fingerprint", of: answer))
+        #expect(throws: SDPError.self) {
+            try call.receiver.setRemoteAnswer(answer.replacing(theirs, with: foreign), now: call.now)
+        }
+        try call.receiver.setRemoteAnswer(answer, now: call.now)
+        let picture = try PeerEngineTests.frame(1, isKeyFrame: true)
+        #expect(call.sender.sendVideo(picture, captureTime: call.now, now: call.now) == .queued)
+        #expect(call.run(.seconds(2)) { call.receiver.pollVideoFrame(now: call.now) != nil })
+    }
+}
