@@ -25,5 +25,7 @@ struct PacketDumpFile {
             statistics.packetsDropped == 0
             ? "" : "; \(statistics.packetsDropped) are missing, since the disk was too slow"
         Terminal.note("\(statistics.packetsWritten) packets in \(path)\(dropped)")
+        // It would see the handshake and take what follows for encrypted.
+        Terminal.note("To read them: wireshark --disable-protocol dtls --enable-heuristic rtp_udp \(path)")
     }
 }

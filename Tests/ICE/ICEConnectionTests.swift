@@ -78,7 +78,7 @@ import Testing
         #expect(duel.right.agent.remoteCandidates.map(\.type) == [.peerReflexive])
     }
 
-    @Test("RFC 8838 §8.1: candidates that trickle in late connect") func candidatesThatTrickleInLateConnect() {
+    @Test("RFC 8838 §11: candidates that trickle in late connect") func candidatesThatTrickleInLateConnect() {
         let duel = Duel()
         duel.introduce(candidates: false)
         duel.run(.seconds(30))

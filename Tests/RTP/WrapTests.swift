@@ -155,6 +155,49 @@ import Testing
         }
     }
 
+    @Test("RFC 3550 A.8: after a pause of eight hours pictures and sound go on at once")
+    func receiversGoOnAfterEightHours() throws {
+        let pause = 8 * 3_600_000
+        var generator = SeededGenerator(seed: 8)
+        var video = RTPSendStream(senderConfiguration(rtx: true), using: &generator)
+        var viewer = RTPVideoReceiveStream(receiverConfiguration(rtx: true))
+        for milliseconds in [0, 33, 66, 99, pause, pause + 33, pause + 66] {
+            let payload = vp8Frame(isKeyFrame: milliseconds == 0, byteCount: 3_000, using: &generator)
+            video.enqueue(
+                try VP8Packetizer.packetize(
+                    payload: payload, isKeyFrame: milliseconds == 0, pictureID: 0, maxPayloadSize: 1_100),
+                captureTime: at(milliseconds), now: at(milliseconds))
+            for packet in video.pollAll(now: at(milliseconds)) { try viewer.handle(packet, now: at(milliseconds + 10)) }
+            let frame = viewer.pollFrame(now: at(milliseconds + 10))
+            #expect(frame?.payload == payload)
+            let feedback = viewer.pollFeedback(now: at(milliseconds + 10))
+            #expect(feedback == nil)
+        }
+        #expect(viewer.statistics.jitter < 0.001)
+
+        var sound = RTPSendStream(.init(ssrc: 3, payloadType: 111, clockRate: 48_000), using: &generator)
+        var listener = RTPAudioReceiveStream(.init(payloadType: 111))
+        var played: [Int] = []
+        for start in [0, pause] {
+            for milliseconds in stride(from: start, to: start + 400, by: 20) {
+                sound.enqueue(
+                    try OpusPacketizer.packetize(payload: [0xFC, 1, 2]), captureTime: at(milliseconds),
+                    now: at(milliseconds))
+                for packet in sound.pollAll(now: at(milliseconds)) {
+                    listener.handle(
+                        try RTPHeader(parsing: packet.span.bytes), packet: packet.span.bytes, now: at(milliseconds + 10)
+                    )
+                }
+                if case .packet = listener.pop(now: at(milliseconds + 15)) { played.append(milliseconds) }
+            }
+            // The player goes on pulling into the silence.
+            for extra in 1...10 { _ = listener.pop(now: at(start + 400 + 20 * extra)) }
+        }
+        #expect(played.count { $0 < pause } >= 17)
+        #expect(played.count { $0 >= pause } >= 16)
+        #expect(listener.statistics.packetsDiscarded == 0 && listener.statistics.jitter < 0.001)
+    }
+
     @Test("RFC 3550 §6.4.1: the counters of sender reports wrap at 2^32 and go on")
     func countersOfSenderReportsWrap() {
         var counters = SenderCounters(packets: 0xFFFF_FFFE, octets: 0xFFFF_FFFF - 1_500)

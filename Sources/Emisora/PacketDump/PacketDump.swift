@@ -14,6 +14,9 @@ import EmisoraPeerEngine
 /// try dump.finish()
 /// ```
 ///
+/// Wireshark takes what follows a DTLS handshake for encrypted: `--disable-protocol dtls --enable-heuristic rtp_udp`
+/// lets it read RTP and RTCP.
+///
 /// The file is written on a thread of its own. Where the disk is slower than the network packets are left out and
 /// counted, here and in the file; the session never waits. Who can read the file can see and hear the call: it is made
 /// for its owner alone (mode 0600).
