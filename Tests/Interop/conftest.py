@@ -2,6 +2,7 @@ import pytest
 
 from fixtures import publish, server, started  # noqa: F401
 from peers import PEERS
+from relay import Relay
 from room import Room
 from sound_server import SoundServer
 
@@ -56,3 +57,18 @@ def join(server):
     yield make
     for room in rooms:
         room.close()
+
+
+@pytest.fixture
+def relays():
+    """Makes paths between publisher and viewer."""
+    made = []
+
+    def make(**options):
+        relay = Relay(**options)
+        made.append(relay)
+        return relay
+
+    yield make
+    for relay in made:
+        relay.close()
