@@ -7,6 +7,7 @@ struct WatchCommand {
     private var frames = 1
     private var timeout = 30.0
     private var save: String?
+    private var offerer: Offerer?
 
     static let usage = "emisora watch ws://HOST:PORT/ROOM [options]"
 
@@ -47,6 +48,9 @@ struct WatchCommand {
             .init(name: "save", values: "FRAME.png|CLIP.y4m", help: "keeps the last picture, or all of them") {
                 set(\.save, $0.hasSuffix(".png") || $0.hasSuffix(".y4m") ? .some(.some($0)) : nil)
             },
+            .init(name: "offerer", values: "subscriber|publisher", help: "who makes the offer (subscriber)") {
+                set(\.offerer, Offerer(rawValue: $0).map { .some($0) })
+            },
             .init(name: "stream", values: Arguments.name, help: "which stream of the room (the first)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? .some(.some($0)) : nil)
             },
@@ -72,7 +76,7 @@ struct WatchCommand {
         let sink = try WatchSink(wanted: frames, save: save)
         let deadline = MonotonicClock.now + .nanoseconds(Int64(timeout * 1e9))
         let session = try await Termination.cancelling { [url] in try await Session.connect(to: url) }
-        let watcher = StreamFollower(session: session, stream: stream, sink: sink)
+        let watcher = StreamFollower(session: session, stream: stream, offerer: offerer, sink: sink)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await watcher.run() }
             group.addTask { await sink.waitUntilDone() }
