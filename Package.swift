@@ -177,10 +177,10 @@ let package = Package(
             name: "EmisoraPeerEngineTests",
             dependencies: [
                 "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraPeerEngine", "EmisoraRTP",
-                "EmisoraSDP", "EmisoraSimulation",
+                "EmisoraSDP", "EmisoraSTUN", "EmisoraSimulation",
             ],
             path: "Tests/PeerEngine"),
-        .testTarget(name: "EmisoraTests", dependencies: ["Emisora"], path: "Tests/Emisora"),
+        .testTarget(name: "EmisoraTests", dependencies: ["Emisora", "EmisoraICE"], path: "Tests/Emisora"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
         .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),

@@ -11,6 +11,7 @@ struct PublishCommand {
     private var duration: Double?
     private var isOnce = false
     private var cameraLog: String?
+    private var dumpPackets: String?
 
     static let usage = "emisora publish ws://HOST:PORT/ROOM [options]"
 
@@ -79,6 +80,9 @@ struct PublishCommand {
             ) {
                 set(\.cameraLog, $0.isEmpty ? nil : .some(.some($0)))
             },
+            .init(name: "dump-packets", values: PacketDumpFile.values, help: PacketDumpFile.help) {
+                set(\.dumpPackets, $0.isEmpty ? nil : .some(.some($0)))
+            },
             .init(name: "stream", values: Arguments.name, help: "the stream's name in the room (main)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? $0 : nil)
             },
@@ -111,7 +115,10 @@ struct PublishCommand {
                 wish, clicks: clicks, films: films, cameraLog: cameraLog),
             audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
             options: .init(videoBitrate: bitrate))
-        let session = try await Termination.cancelling { [url] in try await Session.connect(to: url) }
+        let packets = try PacketDumpFile(dumpPackets)
+        let session = try await Termination.cancelling { [url, packets] in
+            try await Session.connect(to: url, options: .init(packetDump: packets.dump))
+        }
         let start = MonotonicClock.now
         do {
             try await Termination.cancelling { try await session.publish(publisher) }
@@ -133,6 +140,7 @@ struct PublishCommand {
         for (reason, count) in ledger.droppedByReason { figures.framesDroppedByReason[reason.rawValue] = count }
         figures.duration = (MonotonicClock.now - start).inSeconds
         Terminal.result(figures.jsonLine)
+        try packets.finish()
         if let error = await watcher.captureError { throw error }
     }
 }

@@ -55,14 +55,16 @@ final class PeerHub: EventLoopClient {
     private let pacer = CheckPacer()
     private let batch = DatagramBatch()
     private let addresses: [IPAddress]
+    private let packetDump: PacketDump?
     private var sockets: [UDPSocket] = []
     private var peers: [Peer] = []
     /// Which peer a path was last used by: what most datagrams are told apart by.
     private var peerOfPath: [ICEPath: Peer] = [:]
     private var participants: [any TurnParticipant] = []
 
-    init(loop: EventLoop, addresses: NetworkAddresses) throws(SessionError) {
+    init(loop: EventLoop, addresses: NetworkAddresses, packetDump: PacketDump?) throws(SessionError) {
         self.loop = loop
+        self.packetDump = packetDump
         wallClock = SystemClock.wallClock()
         var random = SecureRandom()
         do throws(OpenSSLError) {
@@ -111,6 +113,7 @@ final class PeerHub: EventLoopClient {
                 media: media, wallClock: wallClock,
                 localAddresses: (use == .own ? own : sockets).map(\.localAddress)),
             security: security, pacer: pacer, random: RandomSource(SecureRandom()), now: now)
+        engine.packetTap = packetDump?.tap(wallClock: wallClock)
         let peer = Peer(engine: engine, owner: owner, ownSockets: own)
         peers.append(peer)
         return peer

@@ -17,10 +17,16 @@ public actor Session {
         public var addresses: NetworkAddresses
         /// How long `connect` waits for the room's welcome.
         public var connectTimeout: Duration
+        /// Where all packets are written to, decrypted; `nil`: nowhere.
+        public var packetDump: PacketDump?
 
-        public init(addresses: NetworkAddresses = .automatic, connectTimeout: Duration = .seconds(10)) {
+        public init(
+            addresses: NetworkAddresses = .automatic, connectTimeout: Duration = .seconds(10),
+            packetDump: PacketDump? = nil
+        ) {
             self.addresses = addresses
             self.connectTimeout = connectTimeout
+            self.packetDump = packetDump
         }
     }
 

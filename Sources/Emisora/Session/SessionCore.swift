@@ -66,7 +66,7 @@ final class SessionCore: @unchecked Sendable {
     }
 
     func start(_ options: Session.Options) throws(SessionError) {
-        let hub = try PeerHub(loop: loop, addresses: options.addresses)
+        let hub = try PeerHub(loop: loop, addresses: options.addresses, packetDump: options.packetDump)
         hub.add(self)
         self.hub = hub
         channel.open { [weak self, loop] event in
