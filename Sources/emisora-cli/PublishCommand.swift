@@ -12,6 +12,9 @@ struct PublishCommand {
     private var isOnce = false
     private var cameraLog: String?
 
+    private var network = NetworkArguments()
+    private var sessionOptions = Session.Options()
+
     static let usage = "emisora publish ws://HOST:PORT/ROOM [options]"
 
     init(_ arguments: [String]) throws {
@@ -26,6 +29,7 @@ struct PublishCommand {
         }
         self = box.command
         self.url = url
+        sessionOptions = try network.sessionOptions()
     }
 
     private init() {}
@@ -82,7 +86,7 @@ struct PublishCommand {
             .init(name: "stream", values: Arguments.name, help: "the stream's name in the room (main)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? $0 : nil)
             },
-        ]
+        ] + NetworkArguments.options { change in change(&box.command.network) }
     }
 
     func run() async -> Int32 {
@@ -111,7 +115,9 @@ struct PublishCommand {
                 wish, clicks: clicks, films: films, cameraLog: cameraLog),
             audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
             options: .init(videoBitrate: bitrate))
-        let session = try await Termination.cancelling { [url] in try await Session.connect(to: url) }
+        let session = try await Termination.cancelling { [url, sessionOptions] in
+            try await Session.connect(to: url, options: sessionOptions)
+        }
         let start = MonotonicClock.now
         do {
             try await Termination.cancelling { try await session.publish(publisher) }

@@ -8,6 +8,9 @@ struct WatchCommand {
     private var timeout = 30.0
     private var save: String?
 
+    private var network = NetworkArguments()
+    private var sessionOptions = Session.Options()
+
     static let usage = "emisora watch ws://HOST:PORT/ROOM [options]"
 
     private init() {}
@@ -27,6 +30,7 @@ struct WatchCommand {
         }
         self = box.command
         self.url = url
+        sessionOptions = try network.sessionOptions()
     }
 
     static var help: String { usage + "\n" + Arguments.help(options(Box())) }
@@ -50,7 +54,7 @@ struct WatchCommand {
             .init(name: "stream", values: Arguments.name, help: "which stream of the room (the first)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? .some(.some($0)) : nil)
             },
-        ]
+        ] + NetworkArguments.options { change in change(&box.command.network) }
     }
 
     func run() async -> Int32 {
@@ -71,7 +75,9 @@ struct WatchCommand {
     private func watch() async throws -> Int32 {
         let sink = try WatchSink(wanted: frames, save: save)
         let deadline = MonotonicClock.now + .nanoseconds(Int64(timeout * 1e9))
-        let session = try await Termination.cancelling { [url] in try await Session.connect(to: url) }
+        let session = try await Termination.cancelling { [url, sessionOptions] in
+            try await Session.connect(to: url, options: sessionOptions)
+        }
         let watcher = StreamFollower(session: session, stream: stream, sink: sink)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await watcher.run() }
