@@ -43,6 +43,8 @@ struct WatchFigures: Encodable {
     /// The loudest 20 ms, 0…1.
     var audioLevel = 0.0
     var timeToFirstFrameMs: Double?
+    /// The longest time between two pictures.
+    var longestPauseMs = 0.0
     /// Pictures with an intact pattern mark, and what the marks told.
     var patternFrames: UInt64 = 0
     var patternFramesOutOfOrder: UInt64 = 0

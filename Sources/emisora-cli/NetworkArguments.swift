@@ -18,7 +18,9 @@ struct NetworkArguments {
                 name: "ice-server", values: "stun:HOST[:PORT]|turn:HOST[:PORT][?transport=udp|tcp]|turns:HOST[:PORT]",
                 help: "helps through NATs; may be given several times"
             ) { url in
-                guard (try? ICEServer(urls: [url], username: "-", credential: "-").validate()) != nil else { return false }
+                guard (try? ICEServer(urls: [url], username: "-", credential: "-").validate()) != nil else {
+                    return false
+                }
                 change { $0.urls.append(url) }
                 return true
             },
@@ -30,12 +32,14 @@ struct NetworkArguments {
                 change { $0.credential = password }
                 return true
             },
-            .init(name: "ice-ca", values: "FILE.pem", help: "who vouches for turns: servers (the system's authorities)") {
+            .init(name: "ice-ca", values: "FILE.pem", help: "who vouches for turns: servers (the system's authorities)")
+            {
                 file in
                 change { $0.certificateAuthorities = file }
                 return !file.isEmpty
             },
-            .init(name: "relay-only", values: "", help: "only by TURN servers: nobody learns this machine's addresses") {
+            .init(name: "relay-only", values: "", help: "only by TURN servers: nobody learns this machine's addresses")
+            {
                 _ in
                 change { $0.isRelayOnly = true }
                 return true

@@ -10,6 +10,8 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
         var marks: UInt64 = 0
         var outOfOrder: UInt64 = 0
         var missed: UInt64 = 0
+        var lastAt: Instant?
+        var longestPause = Duration.zero
         var lastNumber: UInt32?
         var latencies: [Double] = []
         var lastFrame: VideoFrame?
@@ -72,6 +74,8 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
         let (isWanted, isLast) = state.withLock { state in
             guard state.count < wanted else { return (false, false) }
             state.count += 1
+            if let last = state.lastAt { state.longestPause = max(state.longestPause, now - last) }
+            state.lastAt = now
             if let mark { Self.note(mark, now: now, in: &state) }
             if recording == nil, path != nil { state.lastFrame = frame }
             return (true, state.count == wanted)
@@ -107,6 +111,7 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
     func fill(_ figures: inout WatchFigures) {
         let state = state.withLock { $0 }
         figures.audioLevel = state.audioLevel
+        figures.longestPauseMs = state.longestPause.inMilliseconds
         figures.patternFrames = state.marks
         figures.patternFramesOutOfOrder = state.outOfOrder
         figures.patternFramesMissed = state.missed

@@ -67,7 +67,9 @@ package enum SignalingServerCommand {
                     guard let port = UInt16(value) else { return .wrong("--port \(value): it must be 0 to 65535.") }
                     configuration.port = port
                 case "--ice-server":
-                    guard isICEServer(value) else { return .wrong("--ice-server \(value): it must be \(expected(name)).") }
+                    guard isICEServer(value) else {
+                        return .wrong("--ice-server \(value): it must be \(expected(name)).")
+                    }
                     servers.urls.append(value)
                 default:
                     guard isText(value) else { return .wrong("\(name): it must be \(expected(name)).") }

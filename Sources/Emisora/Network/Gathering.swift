@@ -115,7 +115,9 @@ final class Gathering: @unchecked Sendable {
         for (index, one) in endpoints.enumerated() {
             guard let addresses = resolved[index] else {
                 if unresolved > 0 {
-                    fail(one.url, "The name \(one.endpoint.host) was not resolved within 3 s; is a name server reachable?")
+                    fail(
+                        one.url,
+                        "The name \(one.endpoint.host) was not resolved within 3 s; is a name server reachable?")
                 }
                 continue
             }

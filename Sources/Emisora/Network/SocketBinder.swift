@@ -27,6 +27,7 @@ struct SocketBinder {
                 guard error.code == EADDRINUSE || error.code == EACCES else { throw error }
             }
         }
-        throw SystemError("Binding UDP to a port from \(ports.lowerBound) to \(ports.upperBound) of \(ip)", code: last.code)
+        throw SystemError(
+            "Binding UDP to a port from \(ports.lowerBound) to \(ports.upperBound) of \(ip)", code: last.code)
     }
 }

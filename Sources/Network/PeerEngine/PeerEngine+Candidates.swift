@@ -35,6 +35,34 @@ struct ToldCandidates {
     }
 }
 
+/// Notices that the peer, which would send reports at least, is not heard any more.
+struct PathSilence {
+    private static let patience: Duration = .milliseconds(1_500)
+    private static let interval: Duration = .seconds(1)
+    /// Later on the regular consent checks are enough.
+    private static let maximumQuestions = 4
+
+    private var lastHeardAt: Instant?
+    private var questions = 0
+
+    mutating func didHear(now: Instant) {
+        lastHeardAt = now
+        questions = 0
+    }
+
+    var deadline: Instant? {
+        guard let lastHeardAt, questions < Self.maximumQuestions else { return nil }
+        return lastHeardAt + Self.patience + Self.interval * questions
+    }
+
+    /// Whether the peer is to be asked now.
+    fileprivate mutating func isTooLong(now: Instant) -> Bool {
+        guard let deadline, now >= deadline else { return false }
+        questions += 1
+        return true
+    }
+}
+
 /// Our addresses, as they come and go.
 extension PeerEngine {
     package func addLocalHost(_ address: SocketAddress, now: Instant) {
@@ -84,6 +112,10 @@ extension PeerEngine {
     package var selectedPath: ICEPath? { ice.selectedPath }
 
     package var iceState: ICEState { ice.state }
+
+    func breakSilence(now: Instant) {
+        if isReadyForMedia, silence.isTooLong(now: now) { ice.askForConsent(now: now) }
+    }
 
     private func change(now: Instant, _ body: (inout ICEAgent) -> Void) {
         guard state != .closed else { return }

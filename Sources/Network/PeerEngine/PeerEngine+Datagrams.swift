@@ -10,7 +10,7 @@ extension PeerEngine {
         guard state != .closed else { return }
         switch DatagramKind(of: datagram.bytes) {
         case .stun:
-            _ = ice.handle(datagram: datagram.bytes, path: path, now: now)
+            if ice.handle(datagram: datagram.bytes, path: path, now: now) == .handled { silence.didHear(now: now) }
             feedEarlyDatagrams(now: now)
         case .dtls:
             // Bytes of strangers never reach the TLS library (RFC 8842 §6).
@@ -49,6 +49,7 @@ extension PeerEngine {
             packetsDiscarded += 1
             return
         }
+        silence.didHear(now: now)
         let packet = datagram.bytes.extracting(0..<byteCount)
         // The payload type tells the kind: types are distinct within a bundle, while SSRCs need not be announced
         // (RFC 8843 §9.2, RFC 8834 §4.8).
@@ -85,6 +86,7 @@ extension PeerEngine {
             packetsDiscarded += 1
             return
         }
+        silence.didHear(now: now)
         var reader = RTCPReader(datagram.bytes.extracting(0..<byteCount))
         while let packet = try? reader.next() {
             videoReceiver?.handle(packet, now: now)

@@ -40,6 +40,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     var isSecurityStarted = false
     /// DTLS datagrams of the peer that overtook the answer to our own check on their path.
     var earlyDatagrams = EarlyDatagrams()
+    var silence = PathSilence()
     /// Our candidates that the peer knows, from our description or one by one.
     var told = ToldCandidates()
     var reports: RTCPSchedule
@@ -134,7 +135,7 @@ package final class PeerEngine<Security: TransportSecurity> {
         var deadline = Instant.distantFuture
         for other in [
             ice.nextDeadline, security.nextDeadline, security.isEstablished ? reports.nextDeadline : nil,
-            videoReceiver?.nextDeadline,
+            videoReceiver?.nextDeadline, isReadyForMedia ? silence.deadline : nil,
         ] {
             if let other { deadline = min(deadline, other) }
         }
@@ -143,6 +144,7 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     package func handleTimeout(now: Instant) {
         guard state != .closed else { return }
+        breakSilence(now: now)
         ice.handleTimeout(now: now)
         security.handleTimeout(now: now)
         videoReceiver?.handleTimeout(now: now)
