@@ -68,6 +68,9 @@ let package = Package(
         .target(
             name: "EmisoraDTLS", dependencies: ["EmisoraCore", "EmisoraCrypto", "CEmisoraOpenSSL"],
             path: "Sources/Network/DTLS"),
+        .target(
+            name: "EmisoraTLS", dependencies: ["EmisoraCore", "EmisoraCrypto", "CEmisoraOpenSSL"],
+            path: "Sources/Network/TLS"),
 
         // Floor 3
         .target(
@@ -123,7 +126,8 @@ let package = Package(
             dependencies: [
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
                 "EmisoraEventLoop", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing", "EmisoraRTP", "EmisoraSDP",
-                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraTLS", "EmisoraTURN",
+                "EmisoraVideo",
             ],
             path: "Sources/Emisora"),
 

@@ -10,6 +10,9 @@ struct WatchCommand {
     private var offerer: Offerer?
     private var dumpPackets: String?
 
+    private var network = NetworkArguments()
+    private var sessionOptions = Session.Options()
+
     static let usage = "emisora watch ws://HOST:PORT/ROOM [options]"
 
     private init() {}
@@ -29,6 +32,7 @@ struct WatchCommand {
         }
         self = box.command
         self.url = url
+        sessionOptions = try network.sessionOptions()
     }
 
     static var help: String { usage + "\n" + Arguments.help(options(Box())) }
@@ -58,7 +62,7 @@ struct WatchCommand {
             .init(name: "stream", values: Arguments.name, help: "which stream of the room (the first)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? .some(.some($0)) : nil)
             },
-        ]
+        ] + NetworkArguments.options { change in change(&box.command.network) }
     }
 
     func run() async -> Int32 {
@@ -80,8 +84,10 @@ struct WatchCommand {
         let sink = try WatchSink(wanted: frames, save: save)
         let deadline = MonotonicClock.now + .nanoseconds(Int64(timeout * 1e9))
         let packets = try PacketDumpFile(dumpPackets)
-        let session = try await Termination.cancelling { [url, packets] in
-            try await Session.connect(to: url, options: .init(packetDump: packets.dump))
+        var options = sessionOptions
+        options.packetDump = packets.dump
+        let session = try await Termination.cancelling { [url, options] in
+            try await Session.connect(to: url, options: options)
         }
         let watcher = StreamFollower(session: session, stream: stream, offerer: offerer, sink: sink)
         await withTaskGroup(of: Void.self) { group in
