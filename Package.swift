@@ -68,6 +68,9 @@ let package = Package(
         .target(
             name: "EmisoraDTLS", dependencies: ["EmisoraCore", "EmisoraCrypto", "CEmisoraOpenSSL"],
             path: "Sources/Network/DTLS"),
+        .target(
+            name: "EmisoraTLS", dependencies: ["EmisoraCore", "EmisoraCrypto", "CEmisoraOpenSSL"],
+            path: "Sources/Network/TLS"),
 
         // Floor 3
         .target(
@@ -123,7 +126,8 @@ let package = Package(
             dependencies: [
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
                 "EmisoraEventLoop", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing", "EmisoraRTP", "EmisoraSDP",
-                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraTLS", "EmisoraTURN",
+                "EmisoraVideo",
             ],
             path: "Sources/Emisora"),
 
@@ -253,7 +257,7 @@ let package = Package(
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
         .executableTarget(
-            name: "camera-probe", dependencies: ["EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            name: "camera-probe", dependencies: ["Emisora", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Tests/Device/Probe"),
         .testTarget(
             name: "EmisoraEventLoopTests", dependencies: ["EmisoraCore", "EmisoraEventLoop"], path: "Tests/EventLoop"),

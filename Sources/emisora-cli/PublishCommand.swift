@@ -13,6 +13,9 @@ struct PublishCommand {
     private var cameraLog: String?
     private var dumpPackets: String?
 
+    private var network = NetworkArguments()
+    private var sessionOptions = Session.Options()
+
     static let usage = "emisora publish ws://HOST:PORT/ROOM [options]"
 
     init(_ arguments: [String]) throws {
@@ -27,6 +30,7 @@ struct PublishCommand {
         }
         self = box.command
         self.url = url
+        sessionOptions = try network.sessionOptions()
     }
 
     private init() {}
@@ -86,7 +90,7 @@ struct PublishCommand {
             .init(name: "stream", values: Arguments.name, help: "the stream's name in the room (main)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? $0 : nil)
             },
-        ]
+        ] + NetworkArguments.options { change in change(&box.command.network) }
     }
 
     func run() async -> Int32 {
@@ -116,8 +120,10 @@ struct PublishCommand {
             audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
             options: .init(videoBitrate: bitrate))
         let packets = try PacketDumpFile(dumpPackets)
-        let session = try await Termination.cancelling { [url, packets] in
-            try await Session.connect(to: url, options: .init(packetDump: packets.dump))
+        var options = sessionOptions
+        options.packetDump = packets.dump
+        let session = try await Termination.cancelling { [url, options] in
+            try await Session.connect(to: url, options: options)
         }
         let start = MonotonicClock.now
         do {

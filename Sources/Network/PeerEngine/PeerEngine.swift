@@ -41,6 +41,9 @@ package final class PeerEngine<Security: TransportSecurity> {
     var remoteFingerprints: [Fingerprint] = []
     /// DTLS datagrams of the peer that overtook the answer to our own check on their path.
     var earlyDatagrams = EarlyDatagrams()
+    var silence = PathSilence()
+    /// Our candidates that the peer knows, from our description or one by one.
+    var told = ToldCandidates()
     var reports: RTCPSchedule
     var isReportDue = false
     var isGoodbyeDue = false
@@ -60,8 +63,9 @@ package final class PeerEngine<Security: TransportSecurity> {
         self.configuration = configuration
         self.security = security
         var random = random
-        ice = ICEAgent(role: .controlled, pacer: pacer, random: random.split())
+        ice = ICEAgent(role: .controlled, options: configuration.iceOptions, pacer: pacer, random: random.split())
         for address in configuration.localAddresses { ice.addLocalHost(address, now: now) }
+        if !configuration.gathersCandidates { ice.endLocalCandidates(now: now) }
         cname = RandomToken.make(length: 16, using: &random)
         var tracks: [MediaConfiguration.Track] = []
         for media in configuration.media {
@@ -136,7 +140,7 @@ package final class PeerEngine<Security: TransportSecurity> {
         var deadline = Instant.distantFuture
         for other in [
             ice.nextDeadline, security.nextDeadline, security.isEstablished ? reports.nextDeadline : nil,
-            videoReceiver?.nextDeadline,
+            videoReceiver?.nextDeadline, isReadyForMedia ? silence.deadline : nil,
         ] {
             if let other { deadline = min(deadline, other) }
         }
@@ -145,6 +149,7 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     package func handleTimeout(now: Instant) {
         guard state != .closed else { return }
+        breakSilence(now: now)
         ice.handleTimeout(now: now)
         security.handleTimeout(now: now)
         videoReceiver?.handleTimeout(now: now)
@@ -211,11 +216,14 @@ package final class PeerEngine<Security: TransportSecurity> {
                 startSecurityIfPossible(now: now)
                 feedEarlyDatagrams(now: now)
                 lastPath = path
+                events.append(.selectedPathChanged)
             case .stateChanged(.disconnected): enter(.disconnected, reason: "The peer has not answered for 8 s.")
             case .stateChanged(.connected):
                 if security.isEstablished { enter(.connected, reason: "") }
             case .stateChanged(.failed(let reason)): enter(.failed, reason: reason)
-            case .stateChanged, .localCandidate, .localCandidatesEnded: break
+            case .localCandidate(let candidate): tell(candidate)
+            case .localCandidatesEnded: tellEnd()
+            case .stateChanged: break
             }
         }
         while let event = security.pollEvent() {
