@@ -1,6 +1,5 @@
 import EmisoraCapture
 import EmisoraVideo
-import Synchronization
 
 /// The pictures of a ``MediaFile``.
 public final class MediaFileVideoCapture: VideoCapture {
@@ -8,31 +7,25 @@ public final class MediaFileVideoCapture: VideoCapture {
     public let format: VideoFormat
     public let contentHint = VideoContentHint.motion
     private let player: FilePlayer
-    private let current = Mutex<FileRun?>(nil)
+    private let runner = CaptureRunner()
 
     init(_ player: FilePlayer, _ stream: MediaStream) {
         self.player = player
         format = PictureConverter.format(of: stream)
     }
 
-    deinit {
-        current.withLock { $0 }?.requestStop()
-    }
-
-    public var isCapturing: Bool { current.withLock { $0 }?.isActive ?? false }
+    public var isCapturing: Bool { runner.isCapturing }
 
     /// - Throws: ``CaptureError/custom(_:)`` with a ``MediaFileError`` if the file can no longer be opened or decoded.
     public func start(into consumer: VideoCaptureConsumer) throws(CaptureError) {
-        try current.withLock { current throws(CaptureError) in
-            guard current?.isActive != true else { throw .alreadyCapturing }
-            current = try FileRun(player, .video) { part, decoder, thread in
-                PictureOutput(playback: part.playback, turn: part.turn, decoder: decoder, consumer: consumer)
-                    .run(on: thread)
+        try runner.start(into: consumer) { [player] run throws(CaptureError) in
+            try player.play(.video, run) { playback, turn, decoder in
+                PictureOutput(playback: playback, turn: turn, decoder: decoder, consumer: consumer).play(run)
             }
         }
     }
 
     public func stop() {
-        current.withLock { $0 }?.stop()
+        runner.stop()
     }
 }

@@ -3,11 +3,11 @@ import EmisoraCore
 
 /// ALSA and the machine's clock, for one thread.
 struct ALSASystem: PCMSystem {
-    let thread: MediaThread
+    let run: CaptureRun
 
     var now: Instant { MonotonicClock.now }
 
-    func wait(until deadline: Instant) -> Bool { thread.wait(until: deadline) }
+    func wait(until deadline: Instant) -> Bool { run.wait(until: deadline) }
 
     func open(_ device: String, channels: Int) throws(MicrophoneError) -> any PCMStream {
         try ALSAStream(device, channels: channels)

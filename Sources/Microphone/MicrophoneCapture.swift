@@ -1,6 +1,5 @@
 import EmisoraAudio
 import EmisoraCapture
-import Synchronization
 
 /// Captures from a microphone or another input that ALSA knows.
 ///
@@ -25,9 +24,8 @@ public final class MicrophoneCapture: AudioCapture {
     /// 48 kHz, floating point.
     public let format: AudioFormat
     private let onEvent: @Sendable (MicrophoneEvent) -> Void
-    /// Held while a run starts, so that two do not.
-    private let starting = Mutex(())
-    private let current = Mutex<MicrophoneRun?>(nil)
+    private let runner = CaptureRunner()
+    private let latest = Monitor(MicrophoneStatistics())
 
     /// - Parameters:
     ///   - device: A name from ``devices()``, or another that ALSA understands, such as `plughw:1,0`; `nil` for the one
@@ -43,14 +41,10 @@ public final class MicrophoneCapture: AudioCapture {
         self.onEvent = onEvent
     }
 
-    deinit {
-        current.withLock { $0 }?.requestStop()
-    }
-
-    public var isCapturing: Bool { current.withLock { $0 }?.isRunning ?? false }
+    public var isCapturing: Bool { runner.isCapturing }
 
     /// Counts since the last start.
-    public var statistics: MicrophoneStatistics { current.withLock { $0 }?.statistics ?? MicrophoneStatistics() }
+    public var statistics: MicrophoneStatistics { latest.withLock { $0 } }
 
     /// Opens the device and begins.
     ///
@@ -62,21 +56,25 @@ public final class MicrophoneCapture: AudioCapture {
         guard !device.isEmpty, !device.utf8.contains(0) else {
             throw .invalidOption("the microphone's name is empty or has a zero byte in it")
         }
-        try starting.withLock { _ throws(CaptureError) in
-            let run = MicrophoneRun()
-            let former = try current.withLock { current throws(CaptureError) -> MicrophoneRun? in
-                guard current?.isRunning != true else { throw .alreadyCapturing }
-                defer { current = run }
-                return current
+        try runner.start(into: consumer) { [device, format, onEvent, latest] run throws(CaptureError) in
+            latest.withLock { $0 = MicrophoneStatistics() }
+            let observers = MicrophoneLoop.Observers(
+                isStopped: { run.isStopRequested }, onEvent: onEvent,
+                onStatistics: { statistics in latest.withLock { $0 = statistics } })
+            var loop: MicrophoneLoop
+            do throws(MicrophoneError) {
+                loop = try MicrophoneLoop(
+                    device, format: format, system: ALSASystem(run: run), consumer: consumer, observers: observers)
+            } catch {
+                throw .custom(error)
             }
-            // One that was told to stop on its own thread may still have the device.
-            former?.stop()
-            try run.start(device, format, into: consumer, onEvent: onEvent)
+            guard run.begin() else { return }
+            loop.run()
         }
     }
 
     public func stop() {
-        current.withLock { $0 }?.stop()
+        runner.stop()
     }
 
     /// The devices to record from, as ALSA's configuration names them; none are opened.

@@ -16,8 +16,6 @@ public enum MicrophoneError: Error, Hashable, Sendable {
     case driver(device: String, operation: String, code: Int32)
     /// An option is outside what is allowed; the text names it.
     case invalidOption(String)
-    /// `stop()` was called while capturing was being started.
-    case stopped
 }
 
 extension MicrophoneError: CustomStringConvertible {
@@ -38,7 +36,6 @@ extension MicrophoneError: CustomStringConvertible {
         case .driver(let device, let operation, let code):
             "microphone \"\(device)\": cannot \(operation): \(String(cString: strerror(code)))"
         case .invalidOption(let text): text
-        case .stopped: "stopped while capturing was being started"
         }
     }
 }

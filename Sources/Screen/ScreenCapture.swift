@@ -1,6 +1,5 @@
 import EmisoraCapture
 import EmisoraVideo
-import Synchronization
 
 /// Captures an X11 screen, one of its monitors, or one window.
 ///
@@ -26,8 +25,9 @@ public final class ScreenCapture: VideoCapture {
 
     public var contentHint: VideoContentHint { .text }
     private let options: ScreenOptions
-    private let initialFormat: VideoFormat
-    private let current = Mutex<ScreenRun?>(nil)
+    private let runner = CaptureRunner()
+    /// Of the run under way, or the last one.
+    private let latestFormat: Monitor<VideoFormat>
 
     /// Looks that the source is there; nothing is held yet. Blocks while it asks the X server.
     ///
@@ -48,37 +48,49 @@ public final class ScreenCapture: VideoCapture {
         }
         options = ScreenOptions(
             source: source, display: display, frameRate: frameRate, showsCursor: showsCursor, keepAlive: keepAlive)
-        initialFormat = try askServer { () throws(ScreenError) in
-            try TrackedSource(try XConnection(display: display), source).format(frameRate: frameRate)
-        }
+        latestFormat = Monitor(
+            try askServer { () throws(ScreenError) in
+                try TrackedSource(try XConnection(display: display), source).format(frameRate: frameRate)
+            })
     }
 
-    deinit {
-        current.withLock { $0 }?.requestStop()
-    }
-
-    public var format: VideoFormat { current.withLock { $0 }?.format ?? initialFormat }
-    public var isCapturing: Bool { current.withLock { $0 }?.isRunning ?? false }
+    public var format: VideoFormat { latestFormat.withLock { $0 } }
+    public var isCapturing: Bool { runner.isCapturing }
 
     /// Why capturing ended by itself, if it did, since the last `start`.
-    public var failure: ScreenError? { current.withLock { $0 }?.failure }
+    public var failure: ScreenError? {
+        guard case .custom(let error)? = runner.failure else { return nil }
+        return error as? ScreenError
+    }
 
     /// - Throws: `CaptureError.custom` with a ``ScreenError``.
     public func start(into consumer: VideoCaptureConsumer) throws(CaptureError) {
-        let run = ScreenRun(options)
-        try current.withLock { current throws(CaptureError) in
-            guard current?.isOver ?? true else { throw .alreadyCapturing }
-            current = run
-        }
-        do throws(ScreenError) {
-            try run.start(into: consumer)
-        } catch {
-            throw .custom(error)
+        try runner.start(into: consumer) { [options, latestFormat] run throws(CaptureError) in
+            do throws(ScreenError) {
+                try Self.capture(options, run, into: consumer) { format in latestFormat.withLock { $0 = format } }
+            } catch {
+                throw .custom(error)
+            }
         }
     }
 
     public func stop() {
-        current.withLock { $0 }?.stop()
+        runner.stop()
+    }
+
+    /// All talk with the X server, on the run's thread.
+    private static func capture(
+        _ options: ScreenOptions, _ run: CaptureRun, into consumer: VideoCaptureConsumer,
+        report: (VideoFormat) -> Void
+    ) throws(ScreenError) {
+        blockBrokenPipeSignal()
+        let connection = try XConnection(display: options.display)
+        // Wakes this thread from all waits for the server.
+        run.onStop { connection.shutDown() }
+        let loop = try ScreenLoop(connection, options, consumer)
+        report(loop.format)
+        guard run.begin() else { return }
+        try loop.run(isOver: { run.isStopRequested }, report: report)
     }
 
     // MARK: What there is

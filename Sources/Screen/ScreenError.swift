@@ -36,8 +36,6 @@ public enum ScreenError: Error, Hashable, Sendable {
     case serverGone(display: String)
     /// While capturing: the X server refused again and again to hand out the picture, with this error code.
     case imageRefused(code: Int)
-    /// `stop()` was called while capturing was being started.
-    case stopped
 }
 
 extension ScreenError: CustomStringConvertible {
@@ -76,7 +74,6 @@ extension ScreenError: CustomStringConvertible {
             "display \(display): the connection to the X server broke: start again when it runs"
         case .imageRefused(let code):
             "the X server refuses to hand out the picture (error \(code)): start again"
-        case .stopped: "stopped while capturing was being started"
         }
     }
 

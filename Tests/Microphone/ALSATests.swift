@@ -152,7 +152,7 @@ private enum Configuration {
         do throws(CaptureError) {
             try capture.start(into: consumer)
         } catch {
-            guard case .custom(MicrophoneError.stopped) = error else { throw error }
+            guard case .stopped = error else { throw error }
         }
         let deadline = MonotonicClock.now + .seconds(10)
         while capture.isCapturing, MonotonicClock.now < deadline { await Task.yield() }

@@ -4,7 +4,7 @@ import EmisoraVideo
 
 /// Takes the packets of one file apart, at its beginning when made.
 final class Demuxer: @unchecked Sendable {
-    // Invariant: used by one thread at a time, but for `interrupt`, which any thread may call.
+    // Invariant: used by one thread at a time.
 
     /// What a file is opened as.
     enum Purpose {
@@ -39,10 +39,12 @@ final class Demuxer: @unchecked Sendable {
     private static let pictureKinds: Set<String> = ["bmp_pipe", "jpeg_pipe", "png_pipe", "tiff_pipe", "webp_pipe"]
 
     /// Opens the file and looks at its streams.
-    init(path: String, as purpose: Purpose) throws(MediaFileError) {
+    init(
+        path: String, as purpose: Purpose, interruption: Interruption = Interruption()
+    ) throws(MediaFileError) {
         FFmpeg.silenced
         self.path = path
-        input = try FileInput(path: path)
+        input = try FileInput(path: path, interruption: interruption)
         let context = try Self.open(path, input, as: purpose)
         self.context = context
         var owned: UnsafeMutablePointer<AVFormatContext>? = context
@@ -72,9 +74,7 @@ final class Demuxer: @unchecked Sendable {
     }
 
     /// Ends a read that is under way and all after it.
-    func interrupt() {
-        input.interrupt()
-    }
+    var interruption: Interruption { input.interruption }
 
     func stream(_ kind: TrackKind) -> MediaStream? { kind == .video ? video : audio }
 
@@ -84,7 +84,7 @@ final class Demuxer: @unchecked Sendable {
         while true {
             let code = av_read_frame(context, packet.pointer)
             if code < 0 {
-                let isEnd = code == emisora_av_end_of_file() || input.wasInterrupted
+                let isEnd = code == emisora_av_end_of_file() || input.interruption.hasCome
                 return isEnd ? .end : .damage(code: code)
             }
             let index = Int(packet.pointer.pointee.stream_index)
@@ -119,7 +119,7 @@ final class Demuxer: @unchecked Sendable {
         made.pointee.interrupt_callback = AVIOInterruptCB(
             callback: { opaque in
                 guard let opaque else { return 0 }
-                return Unmanaged<FileInput>.fromOpaque(opaque).takeUnretainedValue().wasInterrupted ? 1 : 0
+                return Unmanaged<FileInput>.fromOpaque(opaque).takeUnretainedValue().interruption.hasCome ? 1 : 0
             }, opaque: Unmanaged.passUnretained(input).toOpaque())
         var options: OpaquePointer?
         av_dict_set(&options, "protocol_whitelist", "file", 0)

@@ -5,17 +5,17 @@ import Synchronization
 
 /// The bytes of one local file as FFmpeg reads them. FFmpeg opens nothing itself: what a file refers to stays closed.
 final class FileInput: @unchecked Sendable {
-    // Invariant: `position` and `io` are used by one thread at a time, the one that uses the demuxer; `isInterrupted`
-    // may be set from any.
+    // Invariant: `position` and `io` are used by one thread at a time, the one that uses the demuxer.
 
     private let handle: FileHandle
     private var position = 0
-    private let isInterrupted = Atomic(false)
+    let interruption: Interruption
     private(set) var io: UnsafeMutablePointer<AVIOContext>
 
     private static let bufferSize = 1 << 16
 
-    init(path: String) throws(MediaFileError) {
+    init(path: String, interruption: Interruption) throws(MediaFileError) {
+        self.interruption = interruption
         do throws(CaptureError) {
             handle = try FileHandle(reading: path)
         } catch {
@@ -42,15 +42,8 @@ final class FileInput: @unchecked Sendable {
         avio_context_free(&context)
     }
 
-    /// Ends a read that is under way and all after it.
-    func interrupt() {
-        isInterrupted.store(true, ordering: .relaxed)
-    }
-
-    var wasInterrupted: Bool { isInterrupted.load(ordering: .relaxed) }
-
     fileprivate func read(_ buffer: UnsafeMutablePointer<UInt8>, _ count: Int) -> Int32 {
-        guard !wasInterrupted else { return emisora_av_exit() }
+        guard !interruption.hasCome else { return emisora_av_exit() }
         let done = handle.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: max(0, count)), at: position)
         position += done
         return done > 0 ? Int32(clamping: done) : emisora_av_end_of_file()
@@ -69,6 +62,17 @@ final class FileInput: @unchecked Sendable {
         guard !overflow, target >= 0 else { return Int64(emisora_av_invalid()) }
         position = target
         return Int64(target)
+    }
+}
+
+/// Ends reads of a file that are under way, and all after it; also while the file is being opened.
+final class Interruption: Sendable {
+    private let flag = Atomic(false)
+
+    var hasCome: Bool { flag.load(ordering: .relaxed) }
+
+    func interrupt() {
+        flag.store(true, ordering: .relaxed)
     }
 }
 

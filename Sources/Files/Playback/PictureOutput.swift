@@ -15,7 +15,8 @@ struct PictureOutput {
     private static let longestDelay = Duration.seconds(1)
     private static let shortestPatience = Duration.milliseconds(20)
 
-    func run(on thread: MediaThread) {
+    /// - Returns: How the film ended; `nil` if the capturer was stopped before.
+    func play(_ run: CaptureRun) -> FileEnd? {
         let source = FrameSource(playback, decoder: decoder, turn: turn) { [consumer] fate in
             consumer.didDrop(fate == .damaged ? .invalid : .captureLate)
         }
@@ -25,26 +26,24 @@ struct PictureOutput {
         var lastShown: Instant?
         while true {
             switch source.next() {
-            case .left: return
+            case .left: return nil
             case .passEnded(let offset): timeline.beginPass(at: offset)
             case .ended(let failure):
                 // The last picture is seen as long as the others.
                 if let origin = playback.origin(readyFor: .video, turn: turn) {
-                    guard thread.wait(until: origin + .nanoseconds(timeline.end)) else { return }
+                    guard run.wait(until: origin + .nanoseconds(timeline.end)) else { return nil }
                 }
-                playback.finish(.video, turn: turn, failure: failure)
-                consumer.didEnd(failure.map { .custom($0) })
-                return
+                return FileEnd(failure: failure)
             case .frame(let picture, let time, let duration):
                 if lastShown == nil, source.hasJoinedLate { timeline.beginPass(at: playback.position) }
                 guard let time = timeline.place(time, duration: duration) else {
                     consumer.didDrop(.invalid)
                     continue
                 }
-                guard let origin = playback.origin(readyFor: .video, turn: turn) else { return }
+                guard let origin = playback.origin(readyFor: .video, turn: turn) else { return nil }
                 let due = origin + .nanoseconds(time)
                 guard thinner.keep(due, rate: consumer.wants.highestFrameRate) else {
-                    guard thread.wait(until: due) else { return }
+                    guard run.wait(until: due) else { return nil }
                     continue
                 }
                 let delay = MonotonicClock.now - due
@@ -56,7 +55,7 @@ struct PictureOutput {
                     continue
                 }
                 guard let frame = makeFrame(picture, due, converter) else { continue }
-                guard thread.wait(until: due) else { return }
+                guard run.wait(until: due) else { return nil }
                 consumer.consume(frame)
                 lastShown = due
             }

@@ -133,7 +133,7 @@ final class Playback: Sendable {
             if state.failure == nil { state.failure = failure }
             if state.active.isEmpty {
                 state.isStopped = true
-                state.source?.interrupt()
+                state.source?.interruption.interrupt()
                 state.source = nil
             }
             return (state.isStopped, state.failure)
@@ -208,7 +208,7 @@ final class Playback: Sendable {
             push(.passEnded(offset: offset))
             guard !source.rewind() else { continue }
             do throws(MediaFileError) {
-                let reopened = try Demuxer(path: path, as: .film)
+                let reopened = try Demuxer(path: path, as: .film, interruption: source.interruption)
                 monitor.withLock { if !$0.isStopped { $0.source = reopened } }
                 source = reopened
             } catch {

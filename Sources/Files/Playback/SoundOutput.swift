@@ -8,7 +8,7 @@ final class SoundOutput {
     private let turn: Int
     private let source: FrameSource
     private let consumer: AudioCaptureConsumer
-    private let thread: MediaThread
+    private let run: CaptureRun
     private let format: AudioFormat
     private let resampler: Resampler
     private var assembler: SoundAssembler?
@@ -18,12 +18,12 @@ final class SoundOutput {
 
     init(
         _ playback: Playback, turn: Int, decoder: Decoder, format: AudioFormat, consumer: AudioCaptureConsumer,
-        thread: MediaThread
+        run: CaptureRun
     ) {
         self.playback = playback
         self.turn = turn
         self.consumer = consumer
-        self.thread = thread
+        self.run = run
         self.format = format
         resampler = Resampler(channels: format.channels)
         source = FrameSource(playback, decoder: decoder, turn: turn) { fate in
@@ -31,28 +31,27 @@ final class SoundOutput {
         }
     }
 
-    func run() {
+    /// - Returns: How the film ended; `nil` if the capturer was stopped before.
+    func play() -> FileEnd? {
         var passStart: Int64? = 0
         while true {
             switch source.next() {
-            case .left: return
+            case .left: return nil
             case .frame(let sound, let time, _):
-                guard accept(sound, at: time, passStart: passStart) else { return }
+                guard accept(sound, at: time, passStart: passStart) else { return nil }
                 passStart = nil
             case .passEnded(let offset):
                 append(resampler.drain(), at: nil)
-                guard deliver() else { return }
+                guard deliver() else { return nil }
                 passStart = offset
             case .ended(let failure):
                 append(resampler.drain(), at: nil)
                 assembler?.pad()
-                guard deliver() else { return }
+                guard deliver() else { return nil }
                 if let end = assembler?.end, let origin = playback.origin(readyFor: .audio, turn: turn) {
-                    guard thread.wait(until: origin + .nanoseconds(end)) else { return }
+                    guard run.wait(until: origin + .nanoseconds(end)) else { return nil }
                 }
-                playback.finish(.audio, turn: turn, failure: failure)
-                consumer.didEnd(failure.map { .custom($0) })
-                return
+                return FileEnd(failure: failure)
             }
         }
     }
@@ -105,7 +104,7 @@ final class SoundOutput {
                 consumer.didDrop(.captureLate)
                 continue
             }
-            guard thread.wait(until: due) else { return false }
+            guard run.wait(until: due) else { return false }
             if let frame = try? AudioFrame(chunk.samples, format: format, timestamp: due) {
                 consumer.consume(frame)
             } else {

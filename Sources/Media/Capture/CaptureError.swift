@@ -18,6 +18,8 @@ public enum CaptureError: Error, Sendable {
     case malformedFile(path: String, Y4MError)
     /// The operating system refused. `code` is its `errno`.
     case system(operation: String, code: Int32)
+    /// `stop()` was called while capturing was being started.
+    case stopped
     /// An error of the capturer's own.
     case custom(any Error)
 }
@@ -32,6 +34,7 @@ extension CaptureError: CustomStringConvertible {
         case .file(let path, let code): "\(path): \(String(cString: strerror(code)))"
         case .malformedFile(let path, let error): "\(path): \(error)"
         case .system(let operation, let code): "cannot \(operation): \(String(cString: strerror(code)))"
+        case .stopped: "stopped while capturing was being started"
         case .custom(let error): "\(error)"
         }
     }

@@ -1,5 +1,4 @@
 import EmisoraVideo
-import Synchronization
 
 /// Plays a Y4M file (8-bit 4:2:0 or mono, progressive) at its own rate, or fewer pictures of it if no more are wanted.
 ///
@@ -18,8 +17,7 @@ public final class FileCapture: VideoCapture {
     public let path: String
     public let format: VideoFormat
     public let playback: Playback
-    private let pacer = Pacer()
-    private let lastFailure = Mutex<CaptureError?>(nil)
+    private let runner = CaptureRunner()
 
     /// - Throws: ``CaptureError/file(path:code:)`` if the file cannot be opened,
     ///   ``CaptureError/malformedFile(path:_:)`` if it is not such a file.
@@ -29,44 +27,36 @@ public final class FileCapture: VideoCapture {
         format = try Y4MFile(path: path).header.format
     }
 
-    public var isCapturing: Bool { pacer.isRunning }
+    public var isCapturing: Bool { runner.isCapturing }
 
     /// Why capturing ended by itself before the end of the file, if it did, since the last `start`.
-    public var failure: CaptureError? { lastFailure.withLock { $0 } }
+    public var failure: CaptureError? { runner.failure }
 
     public func start(into consumer: VideoCaptureConsumer) throws(CaptureError) {
-        guard !isCapturing else { throw .alreadyCapturing }
-        let file = try Y4MFile(path: path)
-        let format = file.header.format
-        let rate = try format.checkForPacing()
-        lastFailure.withLock { $0 = nil }
-        let frameCount = playback == .once ? file.frameCount : nil
-        try pacer.start(rate: rate, frameCount: frameCount, wantedRate: { consumer.wants.highestFrameRate }) {
-            [weak self] tick, run in
-            if tick.skipped > 0 { consumer.didDrop(.captureLate, count: tick.skipped) }
-            if tick.index == frameCount {
-                consumer.didEnd()
-                return .end
+        try runner.start(into: consumer) { [path, playback] run throws(CaptureError) in
+            // Opened anew, since it may be another file by now.
+            let file = try Y4MFile(path: path)
+            let format = file.header.format
+            let rate = try format.checkForPacing()
+            guard run.begin() else { return }
+            let frameCount = playback == .once ? file.frameCount : nil
+            try run.pace(rate, frameCount: frameCount, into: consumer) { tick throws(CaptureError) in
+                guard var picture = try? consumer.makeFrame(format) else {
+                    consumer.didDrop(.noBuffer)
+                    return
+                }
+                do throws(CaptureError) {
+                    try file.read(tick.index % file.frameCount, into: &picture)
+                } catch {
+                    consumer.didDrop(.invalid)
+                    throw error
+                }
+                run.hand(picture.finish(timestamp: tick.time), to: consumer)
             }
-            guard var picture = try? consumer.makeFrame(format) else {
-                consumer.didDrop(.noBuffer)
-                return .goOn
-            }
-            do throws(CaptureError) {
-                try file.read(tick.index % file.frameCount, into: &picture)
-            } catch {
-                consumer.didDrop(.invalid)
-                self?.lastFailure.withLock { $0 = error }
-                consumer.didEnd(error)
-                return .end
-            }
-            guard !run.isStopRequested else { return .end }
-            consumer.consume(picture.finish(timestamp: tick.time))
-            return .goOn
         }
     }
 
     public func stop() {
-        pacer.stop()
+        runner.stop()
     }
 }

@@ -20,7 +20,7 @@ public final class NoiseCapture: VideoCapture {
     /// The side of a grain in pixels, 1…256.
     public let grain: Int
     private let seed: UInt64
-    private let pacer = Pacer()
+    private let runner = CaptureRunner()
 
     /// - Parameters:
     ///   - amplitude: How far samples lie from mid grey at most, 0…127.
@@ -36,7 +36,7 @@ public final class NoiseCapture: VideoCapture {
         self.seed = seed ?? UInt64.random(in: .min ... .max)
     }
 
-    public var isCapturing: Bool { pacer.isRunning }
+    public var isCapturing: Bool { runner.isCapturing }
 
     public func start(into consumer: VideoCaptureConsumer) throws(CaptureError) {
         let rate = try format.checkForPacing()
@@ -46,7 +46,7 @@ public final class NoiseCapture: VideoCapture {
         guard (1...256).contains(grain) else { throw .invalidOption("grain \(grain): must be 1 to 256") }
         let format = format
         let source = Mutex(NoiseSheet(width: format.width, amplitude: amplitude, grain: grain, seed: seed))
-        try pacer.start(rate, into: consumer) { tick, consumer in
+        try runner.pace(rate, into: consumer) { tick, consumer in
             var picture = try consumer.makeFrame(format.scaled(for: consumer.wants))
             source.withLock { $0.draw(into: &picture) }
             return picture.finish(timestamp: tick.time)
@@ -54,7 +54,7 @@ public final class NoiseCapture: VideoCapture {
     }
 
     public func stop() {
-        pacer.stop()
+        runner.stop()
     }
 }
 
@@ -85,7 +85,8 @@ package struct NoiseSheet: Sendable {
         self.sheet = sheet
     }
 
-    /// Fills an ARGB picture, at most as wide as the sheet was made for: each band of grains is a stretch of a random row from a random place.
+    /// Fills an ARGB picture, at most as wide as the sheet was made for: each band of grains is a stretch of a random
+    /// row from a random place.
     package mutating func draw(into picture: inout MutableVideoFrame) {
         let layout = picture.format.layout(ofPlane: 0)
         picture.withUnsafeMutablePlane(0) { pixels in

@@ -22,7 +22,7 @@ public final class PacedCapture: VideoCapture {
     public let format: VideoFormat
     public let contentHint: VideoContentHint
     private let produce: Produce
-    private let pacer = Pacer()
+    private let runner = CaptureRunner()
 
     /// - Parameters:
     ///   - format: What is drawn. 30 pictures a second if it has no rate.
@@ -48,38 +48,31 @@ public final class PacedCapture: VideoCapture {
         self.produce = produce
     }
 
-    public var isCapturing: Bool { pacer.isRunning }
+    public var isCapturing: Bool { runner.isCapturing }
 
     public func start(into consumer: VideoCaptureConsumer) throws(CaptureError) {
-        try pacer.start(format.checkForPacing(), into: consumer, produce: produce)
+        try runner.pace(format.checkForPacing(), into: consumer, produce: produce)
     }
 
     public func stop() {
-        pacer.stop()
+        runner.stop()
     }
 }
 
-extension Pacer {
+extension CaptureRunner {
     /// Paces pictures: `produce` makes one, or throws why there is none.
-    func start(
+    func pace(
         _ rate: FrameRate, into consumer: VideoCaptureConsumer, produce: @escaping PacedCapture.Produce
     ) throws(CaptureError) {
-        try start(rate: rate, wantedRate: { consumer.wants.highestFrameRate }) { tick, run in
-            if tick.skipped > 0 { consumer.didDrop(.captureLate, count: tick.skipped) }
+        try pace(rate, into: consumer) { tick, run in
             do {
-                let frame = try produce(tick, consumer)
-                // Drawing may have stopped the capturer, and after `stop` no frame arrives.
-                guard !run.isStopRequested else {
-                    if frame != nil { consumer.didDrop(.captureStopped) }
-                    return .end
-                }
-                if let frame { consumer.consume(frame) }
+                // Drawing may have stopped the capturer.
+                if let frame = try produce(tick, consumer) { run.hand(frame, to: consumer) }
             } catch VideoFrameError.poolExhausted {
                 consumer.didDrop(.noBuffer)
             } catch {
                 consumer.didDrop(.invalid)
             }
-            return .goOn
         }
     }
 }

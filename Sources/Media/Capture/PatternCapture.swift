@@ -15,7 +15,7 @@ public final class PatternCapture: VideoCapture {
     public let format: VideoFormat
     public var contentHint: VideoContentHint { .motion }
     public let clicks: ClickTrack?
-    private let pacer = Pacer()
+    private let runner = CaptureRunner()
 
     /// - Parameter pixelFormat: I420 or NV12.
     public init(
@@ -26,7 +26,7 @@ public final class PatternCapture: VideoCapture {
         self.clicks = clicks
     }
 
-    public var isCapturing: Bool { pacer.isRunning }
+    public var isCapturing: Bool { runner.isCapturing }
 
     public func start(into consumer: VideoCaptureConsumer) throws(CaptureError) {
         let rate = try format.checkForPacing()
@@ -38,7 +38,7 @@ public final class PatternCapture: VideoCapture {
         }
         let (format, clicks) = (format, clicks)
         let pattern = Mutex(PatternPicture(format))
-        try pacer.start(rate, into: consumer) { tick, consumer in
+        try runner.pace(rate, into: consumer) { tick, consumer in
             var wanted = format.scaled(for: consumer.wants)
             if !wanted.size.holdsPattern { wanted = format }
             var picture = try consumer.makeFrame(wanted)
@@ -57,7 +57,7 @@ public final class PatternCapture: VideoCapture {
     }
 
     public func stop() {
-        pacer.stop()
+        runner.stop()
     }
 }
 

@@ -16,7 +16,7 @@ public final class ToneCapture: AudioCapture {
     /// How much sound a frame holds.
     public let frameDuration: AudioFrameDuration
     public let clicks: ClickTrack?
-    private let pacer = Pacer()
+    private let runner = CaptureRunner()
 
     /// How long a click lasts: a burst at the fourfold level.
     public static let clickDuration = Duration.milliseconds(5)
@@ -32,7 +32,7 @@ public final class ToneCapture: AudioCapture {
         self.clicks = clicks
     }
 
-    public var isCapturing: Bool { pacer.isRunning }
+    public var isCapturing: Bool { runner.isCapturing }
 
     public func start(into consumer: AudioCaptureConsumer) throws(CaptureError) {
         guard frequency > 0, frequency < Double(format.sampleRate) / 2 else {
@@ -41,13 +41,13 @@ public final class ToneCapture: AudioCapture {
         guard level >= 0, level <= 1 else { throw .invalidOption("level \(level): must be 0 to 1") }
         let tone = ToneGenerator(frequency: frequency, level: level, clicks: clicks)
         let sampleRate = format.sampleRate
-        try pacer.start(format: format, frameDuration: frameDuration, into: consumer) { index, time, count in
+        try runner.pace(format: format, frameDuration: frameDuration, into: consumer) { index, time, count in
             tone.samples(frame: index, time: time, count: count, sampleRate: sampleRate)
         }
     }
 
     public func stop() {
-        pacer.stop()
+        runner.stop()
     }
 }
 
@@ -55,23 +55,23 @@ public final class ToneCapture: AudioCapture {
 public final class SilenceCapture: AudioCapture {
     public let format: AudioFormat
     public let frameDuration: AudioFrameDuration
-    private let pacer = Pacer()
+    private let runner = CaptureRunner()
 
     public init(format: AudioFormat = .mono, frameDuration: AudioFrameDuration = .milliseconds20) {
         self.format = format
         self.frameDuration = frameDuration
     }
 
-    public var isCapturing: Bool { pacer.isRunning }
+    public var isCapturing: Bool { runner.isCapturing }
 
     public func start(into consumer: AudioCaptureConsumer) throws(CaptureError) {
-        try pacer.start(format: format, frameDuration: frameDuration, into: consumer) { _, _, count in
+        try runner.pace(format: format, frameDuration: frameDuration, into: consumer) { _, _, count in
             [Float](repeating: 0, count: count)
         }
     }
 
     public func stop() {
-        pacer.stop()
+        runner.stop()
     }
 }
 
@@ -127,9 +127,9 @@ struct ToneGenerator: Sendable {
     }
 }
 
-extension Pacer {
+extension CaptureRunner {
     /// Paces sound: `make` returns one channel, scaled to ±1, which goes to all channels of `format`.
-    func start(
+    func pace(
         format: AudioFormat, frameDuration: AudioFrameDuration, into consumer: AudioCaptureConsumer,
         make: @escaping @Sendable (_ index: Int, _ time: Instant, _ count: Int) -> [Float]
     ) throws(CaptureError) {
@@ -143,16 +143,13 @@ extension Pacer {
         guard count * rate.numerator == format.sampleRate else {
             throw .invalidOption("\(format.sampleRate) Hz: not a whole number of samples in each frame")
         }
-        try start(rate: rate, patience: rate.numerator / 5) { tick, run in
-            if tick.skipped > 0 { consumer.didDrop(.captureLate, count: tick.skipped) }
+        try pace(rate, patience: rate.numerator / 5, into: consumer) { tick, run in
             let samples = make(tick.index, tick.time, count).interleaved(for: format)
-            guard !run.isStopRequested else { return .end }
             if let frame = try? AudioFrame(samples: samples, format: format, timestamp: tick.time) {
-                consumer.consume(frame)
+                run.hand(frame, to: consumer)
             } else {
                 consumer.didDrop(.invalid)
             }
-            return .goOn
         }
     }
 }

@@ -28,8 +28,9 @@ public protocol VideoCapture: AnyObject, Sendable {
 
     /// Takes hold of the device or file and begins to hand frames to `consumer`.
     ///
-    /// - Throws: ``CaptureError/alreadyCapturing`` when capturing; whatever else keeps it from starting, with
-    ///   ``CaptureError/custom(_:)`` for errors of your own. Nothing is held after an error.
+    /// - Throws: ``CaptureError/alreadyCapturing`` when capturing; ``CaptureError/stopped`` if `stop` came meanwhile;
+    ///   whatever else keeps it from starting, with ``CaptureError/custom(_:)`` for errors of your own. Nothing is held
+    ///   after an error.
     func start(into consumer: VideoCaptureConsumer) throws(CaptureError)
 
     /// Ends capturing and lets the resources go. Any thread, any number of times, also from within the capturer's own

@@ -1,6 +1,5 @@
 import EmisoraAudio
 import EmisoraCore
-import Synchronization
 
 /// Plays a WAV file: linear PCM of 8, 16, 24 or 32 bits or 32-bit floating point, at 8 to 192 kHz.
 ///
@@ -19,8 +18,7 @@ public final class WAVCapture: AudioCapture {
     public let playback: FileCapture.Playback
     /// How long the file lasts.
     public let duration: Duration
-    private let pacer = Pacer()
-    private let lastFailure = Mutex<CaptureError?>(nil)
+    private let runner = CaptureRunner()
 
     /// - Throws: ``CaptureError/file(path:code:)`` if the file cannot be opened; ``CaptureError/custom(_:)`` with a
     ///   ``WAVError`` that names the byte if it is no such file.
@@ -33,66 +31,36 @@ public final class WAVCapture: AudioCapture {
         duration = .seconds(Double(header.frameCount) / Double(header.sampleRate))
     }
 
-    public var isCapturing: Bool { pacer.isRunning }
+    public var isCapturing: Bool { runner.isCapturing }
 
     /// Why capturing ended by itself before the end of the file, if it did, since the last `start`.
-    public var failure: CaptureError? { lastFailure.withLock { $0 } }
+    public var failure: CaptureError? { runner.failure }
 
     public func start(into consumer: AudioCaptureConsumer) throws(CaptureError) {
-        guard !isCapturing else { throw .alreadyCapturing }
-        // Opened anew, since it may be another file by now.
-        let reader = try WAVReader(path: path, isLooped: playback == .looped)
-        let run = Run(reader, format, isLooped: playback == .looped)
-        lastFailure.withLock { $0 = nil }
-        try pacer.start(rate: 50, patience: 10, frameCount: run.frameCount) { [weak self] tick, pace in
-            do throws(WAVError) {
-                return try run.step(tick, pace, into: consumer)
-            } catch {
-                consumer.didDrop(.invalid)
-                self?.lastFailure.withLock { $0 = .custom(error) }
-                consumer.didEnd(.custom(error))
-                return .end
+        try runner.start(into: consumer) { [path, format, playback] run throws(CaptureError) in
+            // Opened anew, since it may be another file by now.
+            var reader = try WAVReader(path: path, isLooped: playback == .looped)
+            let length = DriftCorrector.frameLength
+            guard run.begin() else { return }
+            let frameCount = playback == .once ? (reader.length + length - 1) / length : nil
+            try run.pace(50, patience: 10, frameCount: frameCount, into: consumer) { tick throws(CaptureError) in
+                do throws(WAVError) {
+                    if tick.skipped > 0 { reader.seek(to: tick.index * length) }
+                    let samples = try reader.read(length)
+                    if let frame = try? AudioFrame(samples, format: format, timestamp: tick.time) {
+                        run.hand(frame, to: consumer)
+                    } else {
+                        consumer.didDrop(.invalid)
+                    }
+                } catch {
+                    consumer.didDrop(.invalid)
+                    throw .custom(error)
+                }
             }
         }
     }
 
     public func stop() {
-        pacer.stop()
-    }
-}
-
-/// One playing of the file.
-private final class Run: Sendable {
-    private let reader: Mutex<WAVReader>
-    private let format: AudioFormat
-    /// Frames until the end; `nil` if there is none.
-    let frameCount: Int?
-
-    init(_ reader: consuming WAVReader, _ format: AudioFormat, isLooped: Bool) {
-        frameCount = isLooped ? nil : (reader.length + DriftCorrector.frameLength - 1) / DriftCorrector.frameLength
-        self.reader = Mutex(reader)
-        self.format = format
-    }
-
-    /// Hands over the frame that is due.
-    func step(
-        _ tick: PaceTick, _ pace: PaceRun, into consumer: AudioCaptureConsumer
-    ) throws(WAVError) -> Pacer.StepResult {
-        if tick.skipped > 0 { consumer.didDrop(.captureLate, count: tick.skipped) }
-        if tick.index == frameCount {
-            consumer.didEnd()
-            return .end
-        }
-        let samples = try reader.withLock { reader throws(WAVError) in
-            if tick.skipped > 0 { reader.seek(to: tick.index * DriftCorrector.frameLength) }
-            return try reader.read(DriftCorrector.frameLength)
-        }
-        guard !pace.isStopRequested else { return .end }
-        if let frame = try? AudioFrame(samples, format: format, timestamp: tick.time) {
-            consumer.consume(frame)
-        } else {
-            consumer.didDrop(.invalid)
-        }
-        return .goOn
+        runner.stop()
     }
 }
