@@ -66,8 +66,10 @@ class Viewed:
 
     def assert_one_stream(self):
         """One source from first to last, its numbers and times growing, its times those of the clock on the wall."""
+        assert "The stream ended" not in self.files["watch"].decode().partition(" picture ")[2]
         video = max(self.streams, key=lambda stream: stream["packets"])
-        assert [stream["ssrc"] for stream in self.streams if stream["payloadType"] == video["payloadType"]] == [video["ssrc"]]
+        assert [stream["ssrc"] for stream in self.streams
+                if stream["payloadType"] == video["payloadType"]] == [video["ssrc"]]
         assert (video["backwardNumbers"], video["backwardTimes"]) == (0, 0)
         assert abs(video["duration"] - (self.pictures[-1]["at"] - self.pictures[0]["at"])) < 2
 
