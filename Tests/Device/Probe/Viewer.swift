@@ -51,7 +51,7 @@ struct ViewerReport: Encodable {
         var isNew: Bool
         var width: Int
         var height: Int
-        /// Mean brightness three quarters down, where the driver's test pattern shows and its text does not.
+        /// Mean brightness of a piece of a row on the right, where the driver's test pattern shows and its text does not.
         var level: Int
     }
 
@@ -105,8 +105,8 @@ private final class ViewerSink: VideoFrameSink {
             }
         }
         let row = format.height * 3 / 4 * stride
-        let columns = Swift.stride(from: 0, to: format.width, by: 8)
+        let columns = Array(Swift.stride(from: format.width * 3 / 4, to: format.width, by: 8))
         let sum = columns.reduce(0) { $0 + Int(luma[row + $1]) }
-        return (text, sum / max(1, (format.width + 7) / 8))
+        return (text, sum / max(1, columns.count))
     }
 }
