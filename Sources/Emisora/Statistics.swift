@@ -36,6 +36,8 @@ public struct PublisherStatistics: Sendable {
     /// The worst of the present receivers, in seconds; `nil` before the first report.
     public var roundTripTime: Double?
     public var delivery: [DeliveryLedger]
+    /// One for each present receiver.
+    public var transports: [TransportStatistics]
     /// What the encoders said last when something failed.
     public var lastError: String?
 }
@@ -52,6 +54,8 @@ public struct SubscriberStatistics: Sendable {
     public var packetsReceived: UInt64
     public var bytesReceived: UInt64
     public var packetsLost: Int64
+    /// Of the packets received: those that came again after they were lost (W3C `retransmittedPacketsReceived`).
+    public var retransmittedPacketsReceived: UInt64
     public var jitter: Double
     public var nackCount: UInt64
     public var pliCount: UInt64
@@ -62,6 +66,7 @@ public struct SubscriberStatistics: Sendable {
     public var dtlsCipher: String
     public var srtpCipher: String
     public var timeToFirstFrame: Duration?
+    public var transport: TransportStatistics
 }
 
 extension SessionCore {
@@ -90,6 +95,7 @@ extension SessionCore {
             pliCount: totals.pliCount, firCount: totals.firCount,
             roundTripTime: peers.compactMap { $0.remoteInboundVideo?.roundTripTime }.max(),
             delivery: Array(publication.fanout.ledgers.values) + [publication.pastDelivery],
+            transports: publication.peers.values.map(transportStatistics),
             lastError: video.lastError ?? audio.lastError)
     }
 
@@ -105,12 +111,15 @@ extension SessionCore {
             frameWidth: video.frameWidth, frameHeight: video.frameHeight,
             packetsReceived: (peer.inboundVideo?.packetsReceived ?? 0) + (peer.inboundAudio?.packetsReceived ?? 0),
             bytesReceived: (peer.inboundVideo?.bytesReceived ?? 0) + (peer.inboundAudio?.bytesReceived ?? 0),
-            packetsLost: peer.inboundVideo?.packetsLost ?? 0, jitter: peer.inboundVideo?.jitter ?? 0,
-            nackCount: peer.inboundVideo?.nackCount ?? 0, pliCount: peer.inboundVideo?.pliCount ?? 0,
+            packetsLost: peer.inboundVideo?.packetsLost ?? 0,
+            retransmittedPacketsReceived: peer.inboundVideo?.retransmittedPacketsReceived ?? 0,
+            jitter: peer.inboundVideo?.jitter ?? 0, nackCount: peer.inboundVideo?.nackCount ?? 0,
+            pliCount: peer.inboundVideo?.pliCount ?? 0,
             audioLevel: audio.audioLevel, totalSamplesReceived: audio.totalSamplesReceived,
             concealedSamples: audio.concealedSamples,
             currentRoundTripTime: peer.ice.currentRoundTripTime?.inSeconds, dtlsCipher: peer.security.dtlsCipher,
-            srtpCipher: peer.security.srtpCipher, timeToFirstFrame: subscriber.timeToFirstFrame)
+            srtpCipher: peer.security.srtpCipher, timeToFirstFrame: subscriber.timeToFirstFrame,
+            transport: transportStatistics(subscription.reception.peer))
     }
 }
 

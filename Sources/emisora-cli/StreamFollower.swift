@@ -4,13 +4,15 @@ import Emisora
 actor StreamFollower {
     private let session: Session
     private let wanted: String?
+    private let offerer: Offerer?
     private let sink: WatchSink
     private var subscriber: Subscriber?
     private var figures = WatchFigures()
 
-    init(session: Session, stream: String?, sink: WatchSink) {
+    init(session: Session, stream: String?, offerer: Offerer?, sink: WatchSink) {
         self.session = session
         wanted = stream
+        self.offerer = offerer
         self.sink = sink
     }
 
@@ -24,6 +26,7 @@ actor StreamFollower {
                 await keepFigures()
                 subscriber = nil
                 await follow(await session.streams)
+            case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
             case .signalingLost(let reason): Terminal.note("\(reason) Trying again.")
             default: break
             }
@@ -37,7 +40,7 @@ actor StreamFollower {
         let subscriber = Subscriber(videoSink: sink, audioSink: sink)
         self.subscriber = subscriber
         do {
-            try await session.subscribe(subscriber, to: name)
+            try await session.subscribe(subscriber, to: name, offerer: offerer)
         } catch .cancelled {
             self.subscriber = nil
         } catch {
@@ -66,10 +69,12 @@ actor StreamFollower {
         figures.packetsReceived += now.packetsReceived
         figures.packetsLost += now.packetsLost
         figures.jitter = now.jitter
+        figures.retransmittedPacketsReceived += now.retransmittedPacketsReceived
         figures.nackCount += now.nackCount
         figures.pliCount += now.pliCount
         figures.totalSamplesReceived += now.totalSamplesReceived
         figures.concealedSamples += now.concealedSamples
+        figures.transport = TransportFigures(now.transport)
         figures.srtpCipher = now.srtpCipher
         figures.dtlsCipher = now.dtlsCipher
         figures.timeToFirstFrameMs = figures.timeToFirstFrameMs ?? now.timeToFirstFrame?.inMilliseconds

@@ -84,7 +84,9 @@ class Viewed:
         assert [stream["ssrc"] for stream in self.streams
                 if stream["payloadType"] == video["payloadType"]] == [video["ssrc"]]
         assert (video["backwardNumbers"], video["backwardTimes"]) == (0, 0)
-        assert abs(video["duration"] - (self.pictures[-1]["at"] - self.pictures[0]["at"])) < 2
+        first, last = video["firstAt"], video["lastAt"]
+        # But for how long a packet is under way.
+        assert abs(video["duration"] - (last - first)) <= self.limit(0.5) + self.stalls.within(first, last)
 
     def assert_nothing_leaked(self):
         assert "leaks" not in self.files, self.files["leaks"].decode()
