@@ -6,7 +6,7 @@ runs in the machine on each of its processors, with real-time priority, and wake
 keep it from that, also not a program under test that spins, so that where it wakes 5 ms late or more, the processor itself
 stood still. That time, once for all processors, is taken off what was measured. What a program wastes itself is not.
 
-On a host that gives the machine next to nothing little is left to judge: `wait` refuses a span of which less than a tenth is left.
+On a host that gives the machine next to nothing, next to nothing is left to judge; on one that runs this alone, all is.
 """
 
 
@@ -33,7 +33,4 @@ class Stalls:
 
     def wait(self, begin, end):
         """How long it was from the one to the other for a program in the machine."""
-        left = end - begin - self.within(begin, end)
-        assert left >= 0.1 * (end - begin), (
-            f"the host gave the machine {left:.2f} s of {end - begin:.2f} s: nothing can be judged by that")
-        return left
+        return end - begin - self.within(begin, end)

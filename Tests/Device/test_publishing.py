@@ -63,6 +63,7 @@ def faults(machine):
 
 def test_a_camera_is_published_and_watched(machine):
     result = machine.run(f"""{VIEWING}
+        watch_stalls
         begin {PUBLISH}
         emisora watch {SERVER} --frames 75 --timeout 120 --save /out/picture.png >figures
         status=$?
@@ -79,21 +80,21 @@ def test_after_an_interruption_the_viewer_has_a_new_picture_within_a_second(faul
     is_plugged = fault == "unplugged"
     waits = faults.waits(fault, under_way=0 if is_plugged else 1)
     assert len(waits) == TIMES
-    assert max(waits) <= (1 if is_plugged else 1 + 1 / RATE), sorted(waits)
+    assert max(waits) <= faults.limit(1 if is_plugged else 1 + 1 / RATE), sorted(waits)
 
 
 @pytest.mark.parametrize("fault", UNNOTICED)
 def test_a_fault_of_one_buffer_does_not_interrupt(faults, fault):
     waits = faults.waits(fault, under_way=1)
     assert len(waits) == TIMES
-    # Three frame times for two pictures: one picture is lost by each of these.
-    assert max(waits) <= 0.5, sorted(waits)
+    # Two pictures, and one that is lost by each of these.
+    assert max(waits) <= faults.limit(5 / RATE), sorted(waits)
 
 
 def test_the_viewer_sees_one_stream_that_goes_on(faults):
     faults.assert_one_stream()
     # While the camera is away there are two pictures a second.
-    assert faults.longest_silence() <= 1
+    assert faults.longest_silence() <= faults.limit(1)
     events = faults.files["events"].decode()
     assert events.count("The camera is back") == events.count("The stream goes on") == TIMES * len(INTERRUPTIONS)
     # From the first fault to its leave nothing changes for the viewer.

@@ -19,11 +19,6 @@ def test_a_stall_excuses_its_own_length_only():
     assert Stalls([(2, 2.5)]).wait(1, 4) == pytest.approx(2.5)
 
 
-def test_a_machine_that_got_nothing_is_no_witness():
-    with pytest.raises(AssertionError, match="nothing can be judged"):
-        Stalls([(0, 9.5)]).wait(0, 10)
-
-
 def test_a_program_that_spins_makes_no_stalls(machine):
     # On a host with other work there are some anyway: as many with it as without.
     result = machine.run("""

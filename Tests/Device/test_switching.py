@@ -45,12 +45,12 @@ def test_within_a_second_the_viewer_sees_the_camera_that_was_switched_to_and_no_
         first = seen.index((width, is_white))
         assert set(seen[first:]) == {(width, is_white)}, (to, seen)
         at = [picture["at"] for picture in switched.pictures if picture["at"] > begin][first]
-        assert switched.stalls.wait(begin, at) <= 1, to
+        assert switched.stalls.wait(begin, at) <= switched.limit(1), to
 
 
 def test_a_switch_is_no_interruption_and_no_new_stream(switched):
     switched.assert_one_stream()
-    assert switched.longest_silence() <= 1
+    assert switched.longest_silence() <= switched.limit(1)
     assert "interruptionBegan" not in switched.files["events"].decode()
 
 
@@ -58,3 +58,31 @@ def test_after_a_switch_that_fails_the_camera_goes_on(switched):
     (refused,) = (float(line) for line in switched.files["refused"].decode().split())
     seen = pictures(switched, refused, switched.pictures[-1]["at"])
     assert len(seen) >= 4 and set(seen) == {(320, False)}
+
+
+@pytest.fixture(scope="module")
+def changed(machine):
+    # An HDMI input whose source goes over from 720p to 1080p, and back to what the driver is told.
+    return view(machine, f"emisora publish {SERVER} --video camera --size 320x180 --audio none", """
+        timings() { v4l2-ctl --get-dv-timings | grep 'Active width' | tr -dc 0-9; echo; }
+        timings >>timings
+        v4l2-ctl --set-ctrl=dv_timings_signal_mode=4,dv_timings=$(cat full_hd) >/dev/null
+        now >>changes
+        await "input changed" 1
+        await "is back" 1
+        picture 2
+        timings >>timings""", before="""
+        mode() { v4l2-ctl --list-ctrls-menus | grep -A 200 ' dv_timings 0x' | grep "$1" | head -n 1 | tr -d '\\t' | cut -d: -f1; }
+        mode 1920x1080p24 >full_hd
+        v4l2-ctl --set-dv-bt-timings "index=$(mode 1280x720p24)" """, driver=HDMI)
+
+
+def test_a_source_that_changes_is_taken_up_as_it_is_now(changed):
+    assert changed.files["timings"].decode().split() == ["1280", "1920"]
+    (wait,) = changed.waits("changes", under_way=1)
+    assert wait <= changed.limit(1)
+
+
+def test_the_viewer_sees_one_stream_when_the_source_changes(changed):
+    changed.assert_one_stream()
+    assert changed.files["events"].decode().count("The camera's input changed") == 1

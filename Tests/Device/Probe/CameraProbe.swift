@@ -10,7 +10,7 @@ import Synchronization
 /// what viewers see.
 @main
 enum CameraProbe {
-    static func main() async {
+    static func main() {
         // Blocked before there are threads, so that it stays pending until it is looked for.
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -18,17 +18,39 @@ enum CameraProbe {
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         signal(SIGPIPE, SIG_IGN)
         let words = Array(CommandLine.arguments.dropFirst())
-        do {
+        ending {
             switch words.first {
             case "stalls":
                 pthread_sigmask(SIG_UNBLOCK, &signals, nil)
                 try StallTicker.run()
-            case "watch": try await Viewer(url: try ProbeArguments.url(words)).run()
+            case "watch":
+                let viewer = Viewer(url: try ProbeArguments.url(words))
+                runTask { try await viewer.run() }
             case "publish":
-                let arguments = try ProbeArguments(Array(words.dropFirst(2)))
-                try await SwitchingPublisher(url: try ProbeArguments.url(words), arguments: arguments).run()
+                let publisher = SwitchingPublisher(
+                    url: try ProbeArguments.url(words), arguments: try ProbeArguments(Array(words.dropFirst(2))))
+                runTask { try await publisher.run() }
             default: try capture(try ProbeArguments(words))
             }
+        }
+    }
+
+    /// Not by an asynchronous `main`, whose thread would take the signal that is waited for elsewhere.
+    private static func runTask(_ body: @escaping @Sendable () async throws -> Void) -> Never {
+        Task {
+            do {
+                try await body()
+                exit(0)
+            } catch {
+                ending { throw error }
+            }
+        }
+        while true { pause() }
+    }
+
+    private static func ending(_ body: () throws -> Void) {
+        do {
+            try body()
         } catch let error as ProbeArguments.Malformed {
             tell("\(error)\n\(ProbeArguments.usage)")
             exit(2)

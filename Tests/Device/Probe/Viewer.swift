@@ -9,17 +9,37 @@ struct Viewer {
         let tap = try WireTap()
         let sink = ViewerSink()
         let session = try await Session.connect(to: url)
-        let stream = await firstStream(session)
-        try await session.subscribe(Subscriber(videoSink: sink), to: stream)
+        let watching = Task { await follow(session, sink) }
         await Terminated.wait()
+        watching.cancel()
         await session.disconnect()
         CameraProbe.report(ViewerReport(pictures: sink.pictures, streams: tap.finish()))
     }
 
-    private func firstStream(_ session: Session) async -> String {
-        if let stream = await session.streams.first { return stream }
-        for await case .streamPublished(let stream) in session.events { return stream }
-        return "main"
+    /// On a busy host it may take more than one attempt to get in.
+    private func follow(_ session: Session, _ sink: ViewerSink) async {
+        var isIn = await subscribe(session, sink)
+        for await event in session.events {
+            switch event {
+            case .streamPublished where !isIn: isIn = await subscribe(session, sink)
+            case .subscriptionEnded(_, let reason):
+                CameraProbe.tell("The stream ended: \(reason)")
+                isIn = await subscribe(session, sink)
+            default: break
+            }
+        }
+    }
+
+    private func subscribe(_ session: Session, _ sink: ViewerSink) async -> Bool {
+        while let stream = await session.streams.first, !Task.isCancelled {
+            do throws(SessionError) {
+                try await session.subscribe(Subscriber(videoSink: sink), to: stream)
+                return true
+            } catch {
+                CameraProbe.tell("\(stream): \(error)")
+            }
+        }
+        return false
     }
 }
 
@@ -31,7 +51,7 @@ struct ViewerReport: Encodable {
         var isNew: Bool
         var width: Int
         var height: Int
-        /// Mean brightness three quarters down, where the driver's test pattern shows and its text does not.
+        /// Mean brightness of a piece of a row on the right, where the driver's test pattern shows and its text does not.
         var level: Int
     }
 
@@ -85,8 +105,8 @@ private final class ViewerSink: VideoFrameSink {
             }
         }
         let row = format.height * 3 / 4 * stride
-        let columns = Swift.stride(from: 0, to: format.width, by: 8)
+        let columns = Array(Swift.stride(from: format.width * 3 / 4, to: format.width, by: 8))
         let sum = columns.reduce(0) { $0 + Int(luma[row + $1]) }
-        return (text, sum / max(1, (format.width + 7) / 8))
+        return (text, sum / max(1, columns.count))
     }
 }

@@ -15,11 +15,14 @@ final class WireTap: Sendable {
         var backwardTimes = 0
         /// From the first packet's time to the last one's, in seconds of a 90 kHz clock.
         var duration = 0.0
+        /// When these two arrived, in seconds of the machine's monotonic clock.
+        var firstAt: Double
+        var lastAt: Double
         fileprivate var number: UInt16
         fileprivate var time: UInt32
 
         private enum CodingKeys: CodingKey {
-            case ssrc, payloadType, packets, backwardNumbers, backwardTimes, duration
+            case ssrc, payloadType, packets, backwardNumbers, backwardTimes, duration, firstAt, lastAt
         }
     }
 
@@ -67,12 +70,15 @@ final class WireTap: Sendable {
         }
         // RTP, and of that version's packets those that are not RTCP (RFC 5761).
         guard payload[first] >> 6 == 2, !(192...223).contains(payload[first + 1]) else { return }
+        let now = MonotonicClock.now.seconds
         let (sequence, time, ssrc) = (UInt16(number(2, 2)), number(4, 4), number(8, 4))
         let ports = datagram.prefix(4).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         var stream =
             streams[ports << 32 | UInt64(ssrc)]
             ?? Stream(
-                ssrc: ssrc, payloadType: payload[first + 1] & 0x7F, number: sequence &- 1, time: time)
+                ssrc: ssrc, payloadType: payload[first + 1] & 0x7F, firstAt: now, lastAt: now, number: sequence &- 1,
+                time: time)
+        stream.lastAt = now
         stream.packets += 1
         if Int16(bitPattern: sequence &- stream.number) <= 0 { stream.backwardNumbers += 1 }
         // Packets of one picture have one time.

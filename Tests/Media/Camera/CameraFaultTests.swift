@@ -286,6 +286,29 @@ import Testing
         bench.capture.stop()
     }
 
+    @Test func aSourceBehindTheCameraIsTakenUpAsWhatItSendsNow() throws {
+        var camera = ScriptedCamera()
+        camera.sourceTimings = [1, 2, 3]
+        let bench = try CameraBench(camera)
+        #expect(bench.system.books.cameras["/dev/video0"]?.timings == [1, 2, 3])
+        _ = bench.pass(.seconds(1))
+        bench.system.change {
+            $0.sourceTimings = [4, 5]
+            $0.events = [V4L2Event(kind: V4L2Event.sourceChange, changes: 1)]
+        }
+        #expect(bench.pass(.seconds(1)) >= 20)
+        #expect(bench.system.books.cameras["/dev/video0"]?.timings == [4, 5])
+        // Without a signal it stays as it is, and what comes of it.
+        bench.system.change {
+            $0.faults = ["VIDIOC_QUERY_DV_TIMINGS": [ENOLINK]]
+            $0.events = [V4L2Event(kind: V4L2Event.sourceChange, changes: 1)]
+        }
+        #expect(bench.pass(.seconds(1)) >= 20)
+        #expect(bench.system.books.cameras["/dev/video0"]?.timings == [4, 5])
+        #expect(bench.log.interruptions == [.sourceChanged, .sourceChanged])
+        bench.capture.stop()
+    }
+
     @Test func camerasAreSwitchedWhileTheStreamGoesOn() async throws {
         var second = ScriptedCamera()
         second.busInfo = "usb-9"

@@ -138,7 +138,8 @@ import Testing
             .queryControl(id: .max), .queryMenu(id: 1, index: 2, isInteger: true), .getControl(id: 1, isWide: true),
             .setControl(id: 1, isWide: false, value: .min), .getControlPayload(id: 1, byteCount: 16),
             .setControlPayload(id: 1, [0, 255]), .setControlPayload(id: 1, []), .getSelection(type, target: 1),
-            .setSelection(type, target: 1, V4L2Rectangle(left: -1, top: 2, width: 3, height: 4)), .getPriority,
+            .setSelection(type, target: 1, V4L2Rectangle(left: -1, top: 2, width: 3, height: 4)), .queryTimings,
+            .setTimings([0, 255, 7]), .getPriority,
             .setPriority(3),
         ]
         let steps = V4L2SizeSteps(minimum: 1, maximum: 2, step: 3)

@@ -37,6 +37,9 @@ struct ScriptedCamera: Sendable {
     var isStormingWithEvents = false
     /// Opening fails so.
     var openError: Int32?
+    /// What a source behind the camera sends, and what of it the driver was told to take.
+    var sourceTimings: [UInt8]?
+    var timings: [UInt8]?
     /// Events that wait.
     var events: [V4L2Event] = []
 

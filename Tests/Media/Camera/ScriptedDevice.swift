@@ -135,6 +135,11 @@ final class ScriptedDevice: V4L2Device {
                     guard !camera.events.isEmpty else { throw V4L2Error(request.name, code: ENOENT) }
                     return .event(state.cameras[path]!.events.removeFirst())
                 }
+                if case .setTimings(let timings) = request {
+                    guard inner.memories.isEmpty else { throw V4L2Error(request.name, code: EBUSY) }
+                    state.cameras[path]?.timings = timings
+                    return .done
+                }
                 return try answer(request, camera, state.now, &inner)
             }
         }
@@ -217,6 +222,9 @@ final class ScriptedDevice: V4L2Device {
             inner.done = []
             return .done
         case .subscribeEvent: return .done
+        case .queryTimings:
+            guard let timings = camera.sourceTimings else { throw refuse(ENOTTY) }
+            return .payload(timings)
         default: throw refuse(ENOTTY)
         }
     }

@@ -287,6 +287,18 @@ static inline int emisora_v4l2_selection(
     return 0;
 }
 
+// `bytes` is a `struct v4l2_dv_timings`, of which nothing is known but its size.
+static inline int emisora_v4l2_timings_size(void) { return sizeof(struct v4l2_dv_timings); }
+
+static inline int emisora_v4l2_timings(int fd, int set, void *bytes) {
+    struct v4l2_dv_timings raw;
+    memset(&raw, 0, sizeof raw);
+    if (set) memcpy(&raw, bytes, sizeof raw);
+    if (emisora_v4l2_ioctl(fd, set ? VIDIOC_S_DV_TIMINGS : VIDIOC_QUERY_DV_TIMINGS, &raw) < 0) return -1;
+    memcpy(bytes, &raw, sizeof raw);
+    return 0;
+}
+
 static inline int emisora_v4l2_priority(int fd, int set, uint32_t *priority) {
     enum v4l2_priority value = (enum v4l2_priority) * priority;
     if (emisora_v4l2_ioctl(fd, set ? VIDIOC_S_PRIORITY : VIDIOC_G_PRIORITY, &value) < 0) return -1;

@@ -25,6 +25,7 @@ struct CameraOpener: Sendable {
 
     /// Chooses a mode of an opened camera and starts it.
     func open(_ found: CameraLocator.Found, wish: CameraWish) throws(CameraError) -> (CameraStream, Plan) {
+        followSource(found)
         let (found, plan) = try Self.decide(found, wish: wish, locator)
         return (try stream(found, plan), plan)
     }
@@ -55,9 +56,18 @@ struct CameraOpener: Sendable {
 
     /// Starts an opened camera as it was before.
     func open(_ found: CameraLocator.Found, plan: Plan) throws(CameraError) -> CameraStream {
+        followSource(found)
         guard plan.converting else { return try stream(found, plan) }
         found.device.close()
         return try stream(try locator.open(found.identity.path, converting: true), plan)
+    }
+
+    /// What stands behind a camera with an input for video (HDMI, SDI) says itself what it sends, and may change that: the
+    /// driver takes it up only when told. Other cameras do not know the request, and an input without a signal stays as it
+    /// is.
+    private func followSource(_ found: CameraLocator.Found) {
+        guard case .payload(let timings)? = try? found.device.perform(.queryTimings) else { return }
+        _ = try? found.device.perform(.setTimings(timings))
     }
 
     private static func modes(

@@ -58,6 +58,10 @@ extension V4L2TokenWriter {
         case .setSelection(let type, let target, let r):
             put("setsel", type, target)
             put(r.left, r.top, r.width, r.height)
+        case .queryTimings: put(word: "querytimings")
+        case .setTimings(let bytes):
+            put(word: "settimings")
+            put(bytes: bytes)
         case .getPriority: put(word: "getprio")
         case .setPriority(let priority):
             put(word: "setprio")
@@ -112,6 +116,8 @@ extension V4L2TokenReader {
         case "setpayload": return .setControlPayload(id: try number(), try bytes())
         case "getsel": return .getSelection(try type(), target: try number())
         case "setsel": return .setSelection(try type(), target: try number(), try rectangle())
+        case "querytimings": return .queryTimings
+        case "settimings": return .setTimings(try bytes())
         case "getprio": return .getPriority
         case "setprio": return .setPriority(try number())
         default: throw .unknown(name)

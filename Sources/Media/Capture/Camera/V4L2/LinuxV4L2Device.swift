@@ -86,6 +86,12 @@ package final class LinuxV4L2Device: V4L2Device {
         case .setControlPayload(let id, let bytes): _ = try payload(id, bytes, set: true, request)
         case .getSelection(let type, let target): return try selection(type, target, nil, request)
         case .setSelection(let type, let target, let wanted): return try selection(type, target, wanted, request)
+        case .queryTimings:
+            return .payload(
+                try timings([UInt8](repeating: 0, count: Int(emisora_v4l2_timings_size())), set: false, request))
+        case .setTimings(let bytes):
+            guard bytes.count == emisora_v4l2_timings_size() else { throw V4L2Error(request.name, code: EINVAL) }
+            _ = try timings(bytes, set: true, request)
         case .getPriority:
             var priority: UInt32 = 0
             try check(request, emisora_v4l2_priority(descriptor, 0, &priority))
@@ -268,6 +274,13 @@ package final class LinuxV4L2Device: V4L2Device {
         let result = bytes.withUnsafeMutableBytes {
             emisora_v4l2_control(descriptor, set ? 1 : 0, id, 0, &value, $0.baseAddress, UInt32($0.count))
         }
+        try check(request, result)
+        return bytes
+    }
+
+    private func timings(_ bytes: [UInt8], set: Bool, _ request: V4L2Request) throws(V4L2Error) -> [UInt8] {
+        var bytes = bytes
+        let result = bytes.withUnsafeMutableBytes { emisora_v4l2_timings(descriptor, set ? 1 : 0, $0.baseAddress) }
         try check(request, result)
         return bytes
     }

@@ -52,6 +52,11 @@ package enum V4L2Request: Hashable, Sendable {
     case getSelection(V4L2BufferType, target: UInt32)
     /// `VIDIOC_S_SELECTION`, answered by what the driver set.
     case setSelection(V4L2BufferType, target: UInt32, V4L2Rectangle)
+    /// `VIDIOC_QUERY_DV_TIMINGS`: what the source sends now, as memory; answered by ``V4L2Answer/payload(_:)``. `ENOTTY` or
+    /// `ENODATA` if the input is none of those (HDMI, SDI), another error if it has no signal.
+    case queryTimings
+    /// `VIDIOC_S_DV_TIMINGS`
+    case setTimings([UInt8])
     /// `VIDIOC_G_PRIORITY`, answered by ``V4L2Answer/count(_:)``.
     case getPriority
     /// `VIDIOC_S_PRIORITY`
@@ -84,6 +89,8 @@ package enum V4L2Request: Hashable, Sendable {
         case .setControl, .setControlPayload: "VIDIOC_S_EXT_CTRLS"
         case .getSelection: "VIDIOC_G_SELECTION"
         case .setSelection: "VIDIOC_S_SELECTION"
+        case .queryTimings: "VIDIOC_QUERY_DV_TIMINGS"
+        case .setTimings: "VIDIOC_S_DV_TIMINGS"
         case .getPriority: "VIDIOC_G_PRIORITY"
         case .setPriority: "VIDIOC_S_PRIORITY"
         }
