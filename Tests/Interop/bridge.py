@@ -11,7 +11,7 @@ class Bridge:
         self._publishers = Room(publishers_url)
         self._viewers = Room(viewers_url)
         self._make_relay = make_relay
-        self._publishers.wait_for(lambda: stream in self._publishers.streams, 10, "the publisher's stream")
+        self._publishers.wait_for(lambda: stream in self._publishers.streams, 60, "the publisher's stream")
         self._viewers.on("subscribe", self._subscribe)
         self._viewers.announce(stream)
 

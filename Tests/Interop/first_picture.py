@@ -85,10 +85,10 @@ class FirstPicture:
 
     @staticmethod
     def _first(connection):
-        return connection.wait_for(lambda figures: figures.get("firstFrameAt"), 20, "the first picture")
+        return connection.wait_for(lambda figures: figures.get("firstFrameAt"), 60, "the first picture")
 
     def _to_emisora(self):
-        watch = Process("watch", self._server.room("viewers"), "--frames", 1, "--timeout", 20)
+        watch = Process("watch", self._server.room("viewers"), "--frames", 1, "--timeout", 60)
         try:
             while watch.process.poll() is None:
                 self._bridge.pump()

@@ -19,7 +19,7 @@ class Room:
         self._subscriptions = {}
         self.streams = set()
         self.events = []
-        self.wait_for(lambda: "welcome" in self.events, 10, "the room's welcome")
+        self.wait_for(lambda: "welcome" in self.events, 60, "the room's welcome")
 
     def send(self, type, **fields):
         self._socket.send(json.dumps({"type": type, **fields}))
@@ -71,7 +71,7 @@ class Room:
         instant at which the offer was sent.
 
         `offerer` is "peer" or "emisora"; `relay` stands between the two where given."""
-        self.wait_for(lambda: stream in self.streams, 10, "the stream")
+        self.wait_for(lambda: stream in self.streams, 60, "the stream")
         id = self._subscriptions[connection] = secrets.token_hex(16)
         outward = relay.rewrite_viewer if relay else lambda sdp: sdp
         inward = relay.rewrite_publisher if relay else lambda sdp: sdp
@@ -96,7 +96,7 @@ class Room:
         if offer:
             start[0] = time.monotonic()
         self.send("subscribe", subscription=id, stream=stream, sdp=offer)
-        self.wait_for(lambda: done, 15, "the publisher's description")
+        self.wait_for(lambda: done, 60, "the publisher's description")
         return start[0]
 
     def unsubscribe(self, connection):
@@ -137,7 +137,7 @@ class Room:
 
     def announce(self, stream):
         self.send("publish", stream=stream)
-        self.wait_for(lambda: stream in self.streams, 10, "the server's confirmation")
+        self.wait_for(lambda: stream in self.streams, 60, "the server's confirmation")
 
     def close(self):
         self._connection.__exit__(None, None, None)
