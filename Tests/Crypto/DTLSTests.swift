@@ -138,6 +138,54 @@ import Testing
         #expect(pair.events(of: .server) == [.failed(.fingerprintMismatch)])
     }
 
+    // MARK: False Start
+
+    @Test func aClientHasItsKeysBehindItsOwnFinished() throws {
+        let pair = try DTLSPair()
+        // ClientHello, the server's flight, the client's: what the server says to that does not arrive.
+        pair.fate = { $0 < 3 ? .delivered : .lost }
+        pair.exchangeFingerprints()
+        pair.startBoth()
+        pair.exchange()
+        let client = try #require(pair.keys(of: .client))
+        #expect(client.local == pair.keys(of: .server)?.remote)
+        #expect(!pair.client.isConnected && pair.server.isConnected)
+        pair.fate = { _ in .delivered }
+        #expect(pair.run(timers: 4) { pair.client.isConnected })
+        #expect(pair.events(of: .client).count == 1, "what was said early is not said again")
+    }
+
+    @Test func aServerHasNoKeysBeforeTheClientsFinished() throws {
+        let pair = try DTLSPair()
+        pair.fate = { $0 < 2 ? .delivered : .lost }
+        pair.exchangeFingerprints()
+        pair.startBoth()
+        pair.exchange()
+        #expect(pair.keys(of: .server) == nil)
+    }
+
+    @Test(arguments: [false, true]) func nothingStartsEarlyWithAServerThatIsNotTheExpectedOne(isKnown: Bool) throws {
+        let pair = try DTLSPair()
+        pair.fate = { $0 < 3 ? .delivered : .lost }
+        if isKnown { pair.client.setExpectedFingerprints([try #require(Self.stranger())], now: pair.now) }
+        pair.startBoth()
+        pair.exchange()
+        #expect(pair.events(of: .client).isEmpty && !pair.client.isConnected)
+        #expect(pair.client.nextDeadline != nil)
+    }
+
+    @Test func aServerThatNeverFinishesEndsWhatBeganEarly() throws {
+        let pair = try DTLSPair()
+        pair.fate = { $0 < 3 ? .delivered : .lost }
+        pair.exchangeFingerprints()
+        pair.startBoth()
+        pair.exchange()
+        #expect(pair.keys(of: .client) != nil)
+        pair.client.handleTimeout(now: pair.now + .seconds(31))
+        #expect(pair.client.pollEvent() == .failed(.timedOut))
+        #expect(pair.client.nextDeadline == nil)
+    }
+
     // MARK: Bad networks
 
     @Test(arguments: [1200, 256], 0..<12)

@@ -214,6 +214,13 @@ private func localFragment(_ bytes: [UInt8]) -> String? {
         #expect(fragment("0024ffff") == nil)
     }
 
+    /// libnice repeats the user name of the request that it answers.
+    @Test(arguments: ["0101", "0111", "0011"]) func onlyRequestsNameTheirReceiver(type: String) {
+        let rest = "000c 2112a442 b7e7a701 bc34d686 fa87dfae 00060007 61626364 3a656600"
+        #expect(localFragment(Self.bytes("0001" + rest)) == "abcd")
+        #expect(localFragment(Self.bytes(type + rest)) == nil)
+    }
+
     @Test func randomAndMutatedDatagramsNeverTrap() {
         var random = SeededRandom(5_769)
         let samples = [Self.request, Self.responseV4, Self.responseV6, Self.longTermRequest]

@@ -16,18 +16,23 @@ class Room:
         name = url.rsplit("/", 1)[1]
         self.send("join", version=1, room=name)
         self._handlers = {}
+        self._subscriptions = {}
         self.streams = set()
         self.events = []
-        self.wait_for(lambda: "welcome" in self.events, 10, "the room's welcome")
+        self.wait_for(lambda: "welcome" in self.events, 60, "the room's welcome")
 
     def send(self, type, **fields):
         self._socket.send(json.dumps({"type": type, **fields}))
 
-    def pump(self):
-        """Takes what has come, without waiting."""
+    def on(self, key, handler):
+        """Calls `handler` with each message of a subscription (its id) or of a type."""
+        self._handlers[key] = handler
+
+    def pump(self, wait=0):
+        """Takes what has come, and what comes within `wait` seconds of silence."""
         while True:
             try:
-                message = json.loads(self._socket.recv(timeout=0))
+                message = json.loads(self._socket.recv(timeout=wait))
             except TimeoutError:
                 return
             self._take(message)
@@ -66,8 +71,8 @@ class Room:
         instant at which the offer was sent.
 
         `offerer` is "peer" or "emisora"; `relay` stands between the two where given."""
-        self.wait_for(lambda: stream in self.streams, 10, "the stream")
-        id = secrets.token_hex(16)
+        self.wait_for(lambda: stream in self.streams, 60, "the stream")
+        id = self._subscriptions[connection] = secrets.token_hex(16)
         outward = relay.rewrite_viewer if relay else lambda sdp: sdp
         inward = relay.rewrite_publisher if relay else lambda sdp: sdp
         done = []
@@ -86,13 +91,17 @@ class Room:
             elif message["type"] == "subscriptionEnded":
                 raise AssertionError(f"the publisher ended the subscription: {message}")
 
-        self._handlers[id] = handle
+        self.on(id, handle)
         offer = outward(connection.offer()) if offerer == "peer" else ""
         if offer:
             start[0] = time.monotonic()
         self.send("subscribe", subscription=id, stream=stream, sdp=offer)
-        self.wait_for(lambda: done, 15, "the publisher's description")
+        self.wait_for(lambda: done, 60, "the publisher's description")
         return start[0]
+
+    def unsubscribe(self, connection):
+        """Says goodbye to the publisher."""
+        self.send("bye", subscription=self._subscriptions.pop(connection))
 
     # MARK: Sending
 
@@ -116,16 +125,19 @@ class Room:
                     connection.add_candidate(
                         {key: message[key] for key in message if key not in ("type", "subscription")})
 
-            self._handlers[id] = handle
+            self.on(id, handle)
             if message["sdp"]:
                 self.send("answer", subscription=id, sdp=outward(connection.answer(inward(message["sdp"]))))
             else:
                 self.send("offer", subscription=id, sdp=outward(connection.offer()))
 
-        self._handlers["subscribe"] = handle_subscribe
-        self.send("publish", stream=stream)
-        self.wait_for(lambda: stream in self.streams, 10, "the server's confirmation")
+        self.on("subscribe", handle_subscribe)
+        self.announce(stream)
         return connections
+
+    def announce(self, stream):
+        self.send("publish", stream=stream)
+        self.wait_for(lambda: stream in self.streams, 60, "the server's confirmation")
 
     def close(self):
         self._connection.__exit__(None, None, None)

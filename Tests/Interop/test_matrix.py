@@ -3,10 +3,13 @@ import time
 
 import pytest
 
+from beat import Beat
 from peers import PEERS
 from processes import Process
 
 SECONDS = 8
+#: Of 30 pictures a second; less only by as much as the machine itself fell behind (`Beat`).
+RATE = 25
 #: Of both tones a root mean square of 0.1 / √2; codecs and resamplers may take or add a tenth.
 LEVEL = pytest.approx(0.0707, rel=0.15)
 #: Of the publisher's own tone.
@@ -25,18 +28,21 @@ def test_publishes_to_a_peer_that_offers_and_to_one_that_answers(publish, connec
     for offerer in ("peer", "emisora"):
         viewers[offerer] = connections(name, sends=False)
         room.subscribe(viewers[offerer], offerer)
-    begin = {}
+    begin, rates, last = {}, {}, {}
     for offerer, viewer in viewers.items():
         figures = viewer.wait_for(
-            lambda f: f.get("framesDecoded", 0) > 0, 15, f"a picture ({offerer} offered)", room.pump)
+            lambda f: f.get("framesDecoded", 0) > 0, 60, f"a picture ({offerer} offered)", room.pump)
         begin[offerer] = (time.monotonic(), figures["framesDecoded"])
-    for offerer, viewer in viewers.items():
-        start, frames = begin[offerer]
-        figures = viewer.wait_for(lambda _: time.monotonic() - start >= SECONDS, SECONDS + 15, "the end", room.pump)
-        rate = (figures["framesDecoded"] - frames) / (time.monotonic() - start)
-        print(f"{name}, {offerer} offers: {rate:.1f} pictures/s, level {figures['audioRMS']:.4f}, "
-              f"{figures['audioFrequency']:.0f} Hz")
-        assert rate >= 25, f"{offerer} offered: {figures}"
+    with Beat() as beat:
+        for offerer, viewer in viewers.items():
+            start, frames = begin[offerer]
+            figures = last[offerer] = viewer.wait_for(
+                lambda _: time.monotonic() - start >= SECONDS, SECONDS + 60, "the end", room.pump)
+            rates[offerer] = (figures["framesDecoded"] - frames) / (time.monotonic() - start)
+    for offerer, figures in last.items():
+        print(f"{name}, {offerer} offers: {rates[offerer]:.1f} pictures/s (machine {beat.share:.2f}), level "
+              f"{figures['audioRMS']:.4f}, {figures['audioFrequency']:.0f} Hz")
+        assert rates[offerer] >= RATE * beat.share, f"{offerer} offered: {figures}"
         assert figures["audioRMS"] == LEVEL and figures["audioFrequency"] == FREQUENCY
         if "frameWidth" in figures:
             assert (figures["frameWidth"], figures["frameHeight"]) == (640, 480)
@@ -53,16 +59,18 @@ def test_receives_from_a_peer_that_answers_and_from_one_that_offers(server, star
     watchers = {}
     for offerer in ("subscriber", "publisher"):
         watchers[offerer] = started(
-            Process, "watch", server.room("demo"), "--frames", frames, "--timeout", 40, "--offerer", offerer)
-        room.wait_for(lambda: len(sending) == len(watchers), 15, "the subscription")
+            Process, "watch", server.room("demo"), "--frames", frames, "--timeout", 120, "--offerer", offerer)
+        room.wait_for(lambda: len(sending) == len(watchers), 60, "the subscription")
     start = time.monotonic()
-    while any(watcher.process.poll() is None for watcher in watchers.values()):
-        room.pump()
-        assert time.monotonic() - start < 60, "watch heeds its own time limit"
-        time.sleep(0.02)
+    with Beat() as beat:
+        while any(watcher.process.poll() is None for watcher in watchers.values()):
+            room.pump()
+            assert time.monotonic() - start < 150, "watch heeds its own time limit"
+            time.sleep(0.02)
     for offerer, watcher in watchers.items():
         figures = watcher.figures() if watcher.wait() == 0 else pytest.fail(watcher.stderr() + watcher.stdout())
-        print(f"{name}, {offerer} offers: {figures}")
-        assert figures["framesPerSecond"] >= 25, f"{offerer} offered: {figures}"
+        print(f"{name}, {offerer} offers: {figures['framesPerSecond']:.1f} pictures/s (machine {beat.share:.2f}), "
+              f"level {figures['audioLevelP50']:.3f}, {figures['srtpCipher']}")
+        assert figures["framesPerSecond"] >= RATE * beat.share, f"{offerer} offered: {figures}"
         assert (figures["frameWidth"], figures["frameHeight"]) == (640, 480)
         assert figures["audioLevelP50"] == LEVEL

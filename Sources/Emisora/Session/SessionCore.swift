@@ -74,6 +74,8 @@ final class SessionCore: @unchecked Sendable {
         channel.open { [weak self, loop] event in
             loop.execute { [weak self] in self?.handle(event) }
         }
+        // While the server is being asked, on its own thread.
+        DTLSSRTPSecurity.prepare()
     }
 
     /// Bridges an operation with a completion to the caller's `await`. Where the caller's task is cancelled meanwhile,

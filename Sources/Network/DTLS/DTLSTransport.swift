@@ -12,7 +12,7 @@ import EmisoraCrypto
 ///
 /// Feed it with datagrams and time-outs, then drain `pollTransmit` and `pollEvent`. Keys are released only when the
 /// peer's certificate matches an expected fingerprint, which may be set after the handshake began: a ClientHello can
-/// overtake the answer (RFC 8827 §6.5). OpenSSL's retransmission timer runs on a clock of its own; this type reads its
+/// overtake the answer (RFC 8827 §6.5). A client releases them behind its own Finished, see `startEarly`. OpenSSL's retransmission timer runs on a clock of its own; this type reads its
 /// remaining time and expresses it on the caller's.
 package final class DTLSTransport {
     package enum Role: Hashable, Sendable {
@@ -50,6 +50,8 @@ package final class DTLSTransport {
     private var state: State = .idle
     /// OpenSSL has accepted the peer's ChangeCipherSpec.
     private var isPeerEncrypting = false
+    /// `connected` was said while the server's Finished was still on its way.
+    private var hasStartedEarly = false
     private var expectedFingerprints: [Fingerprint] = []
     private var events: [Event] = []
     private var retransmitAt: Instant?
@@ -183,7 +185,7 @@ package final class DTLSTransport {
                 readRecords()
             } else {
                 switch SSL_get_error(ssl, result) {
-                case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: break
+                case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: startEarly()
                 default: fail(.handshake(OpenSSLError(role == .client ? "Connecting" : "Accepting")))
                 }
             }
@@ -223,7 +225,32 @@ package final class DTLSTransport {
     }
 
     private func authenticate() {
-        guard let certificate = SSL_get1_peer_certificate(ssl) else { return fail(.fingerprintMismatch) }
+        do throws(DTLSError) {
+            let keys = try authenticatedKeys()
+            state = .connected
+            if !hasStartedEarly { events.append(.connected(keys)) }
+        } catch {
+            fail(error)
+        }
+    }
+
+    /// False Start (RFC 7918): a client sends behind its own Finished, a round trip before the server's arrives.
+    ///
+    /// By then the server has signed the key exchange with the key of the certificate whose fingerprint was promised, so
+    /// that nobody else has the keys. What its Finished adds is that the negotiation was not tampered with; until then
+    /// the choice is among what RFC 7918 §5 asks for: every suite of `DTLSContext` has an ephemeral exchange and an AEAD
+    /// cipher. The handshake goes on, and ends the association if that Finished is wrong or never comes. Where anything
+    /// is amiss nothing is started early; the end of the handshake then says why.
+    private func startEarly() {
+        guard role == .client, !hasStartedEarly, SSL_get_state(ssl) == TLS_ST_CW_FINISHED,
+            !expectedFingerprints.isEmpty, let keys = try? authenticatedKeys()
+        else { return }
+        hasStartedEarly = true
+        events.append(.connected(keys))
+    }
+
+    private func authenticatedKeys() throws(DTLSError) -> SRTPKeyingMaterial {
+        guard let certificate = SSL_get1_peer_certificate(ssl) else { throw .fingerprintMismatch }
         defer { X509_free(certificate) }
         var der = [UInt8](repeating: 0, count: max(0, Int(i2d_X509(certificate, nil))))
         _ = der.withUnsafeMutableBufferPointer { buffer in
@@ -231,16 +258,15 @@ package final class DTLSTransport {
             return i2d_X509(certificate, &cursor)
         }
         guard expectedFingerprints.contains(where: { $0.matches(certificate: der.span.bytes) }) else {
-            return fail(.fingerprintMismatch)
+            throw .fingerprintMismatch
         }
-        guard let profile = selectedProfile else { return fail(.noCommonSRTPProfile) }
+        guard let profile = selectedProfile else { throw .noCommonSRTPProfile }
         var exported = [UInt8](repeating: 0, count: 2 * (profile.keyByteCount + profile.saltByteCount))
         let label = "EXTRACTOR-dtls_srtp"
         guard SSL_export_keying_material(ssl, &exported, exported.count, label, label.utf8.count, nil, 0, 0) == 1,
             let keys = SRTPKeyingMaterial(profile: profile, exported: exported, isClient: role == .client)
-        else { return fail(.handshake(OpenSSLError("Exporting SRTP keys"))) }
-        state = .connected
-        events.append(.connected(keys))
+        else { throw .handshake(OpenSSLError("Exporting SRTP keys")) }
+        return keys
     }
 
     private func fail(_ error: DTLSError) {

@@ -13,6 +13,11 @@ package struct DTLSSRTPSecurity: TransportSecurity {
     private var inbound: SRTPContext?
     private var profile: SRTPKeyingMaterial.Profile?
 
+    /// Loads what the first connection would otherwise wait for.
+    package static func prepare() {
+        SRTPContext.prepare()
+    }
+
     package init(context: DTLSContext) throws(DTLSError) {
         self.context = context
         transport = try DTLSTransport(context: context)

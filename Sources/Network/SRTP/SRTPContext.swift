@@ -144,6 +144,12 @@ package final class SRTPContext {
     /// libsrtp's process-wide initialisation, done once.
     private static let libraryStatus: srtp_err_status_t = srtp_init()
 
+    /// Does now what the first context would do otherwise, in the middle of a call's start: where libsrtp is built on
+    /// NSS, as Debian's is, its modules and their self-tests take 50 to 100 ms.
+    package static func prepare() {
+        _ = libraryStatus
+    }
+
     private static func error(_ status: srtp_err_status_t) -> SRTPError {
         switch status {
         case srtp_err_status_auth_fail, srtp_err_status_cipher_fail: .authenticationFailed

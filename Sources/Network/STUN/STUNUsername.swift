@@ -5,10 +5,17 @@ package enum STUNUsername {
     /// The receiver's fragment in a check that has not been authenticated, so that a socket shared by many peers finds
     /// the one whose password can judge it. Nothing but that may follow from it.
     ///
-    /// Looks at the attributes' headers alone: no checksum, and no memory for anything but the fragment. `nil`: no STUN,
-    /// no USERNAME before the message's end or its MESSAGE-INTEGRITY, or one without a colon.
+    /// Looks at the attributes' headers alone: no checksum, and no memory for anything but the fragment. `nil`: no
+    /// request, no USERNAME before the message's end or its MESSAGE-INTEGRITY, or one without a colon.
+    ///
+    /// Responses name nobody: some agents (libnice) repeat the request's USERNAME in them, which begins with their own
+    /// fragment, not with ours.
     package static func localFragment(of datagram: RawSpan) -> String? {
-        guard STUNMessage.looksLikeSTUN(datagram) else { return nil }
+        guard STUNMessage.looksLikeSTUN(datagram),
+            STUNMessageType(
+                rawValue: UInt16(bigEndian: datagram.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt16.self))
+            ).messageClass == .request
+        else { return nil }
         var offset = STUNMessage.headerByteCount
         while datagram.byteCount - offset >= 4 {
             let type = UInt16(bigEndian: datagram.unsafeLoadUnaligned(fromByteOffset: offset, as: UInt16.self))

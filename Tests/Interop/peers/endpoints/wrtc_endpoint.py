@@ -69,7 +69,7 @@ class Endpoint:
 
     async def _gathered(self):
         while self._peer.ice_gathering_state != "complete":
-            await asyncio.sleep(0.005)
+            await asyncio.sleep(0.001)
         return self._peer.local_description.sdp
 
     async def offer(self):

@@ -1,0 +1,108 @@
+"""Through an SFU: the publisher's offer makes it a publisher of Janus's video room, and who subscribes there decodes."""
+import secrets
+import time
+
+import pytest
+
+from beat import Beat
+from janus import Janus, JanusSession
+from processes import Process
+
+SECONDS = 8
+VIEWERS = ("wrtc", "chromium")
+
+
+@pytest.fixture
+def session():
+    janus = Janus()
+    try:
+        session = JanusSession(janus)
+        yield session
+        session.close()
+    finally:
+        janus.close()
+
+
+def test_pictures_and_sound_pass_through_janus_to_peers_and_back_to_watch(
+        server, started, publish, connections, join, session):
+    publisher = publish("inside", "--video", "pattern", "--audio", "tone")
+
+    # The publisher offers, as to WHIP; Janus answers.
+    inside = join("inside")
+    inside.wait_for(lambda: "main" in inside.streams, 60, "the stream")
+    feeds = []
+
+    def offered(message):
+        if message["type"] == "offer":
+            handle, number, answer = session.publish(message["sdp"])
+            feeds.append((handle, number))
+            inside.send("answer", subscription=id, sdp=answer)
+
+    id = secrets.token_hex(16)
+    inside.on(id, offered)
+    inside.send("subscribe", subscription=id, stream="main", sdp="")
+    inside.wait_for(lambda: feeds, 60, "the publisher's offer")
+    publishing, feed = feeds[0]
+    session.wait_until_up(publishing)
+
+    # Janus offers to each subscriber: to peers …
+    viewers = {}
+    for name in VIEWERS:
+        handle, offer = session.subscribe(feed)
+        viewers[name] = connections(name, sends=False)
+        session.start(handle, viewers[name].answer(offer))
+
+    # … and to the project's own, which takes it for a publisher that offers.
+    outside = join("outside")
+    handles = {}
+
+    def subscribed(message):
+        handles[message["subscription"]], offer = session.subscribe(feed)
+        outside.on(message["subscription"], answered)
+        outside.send("offer", subscription=message["subscription"], sdp=offer)
+
+    def answered(message):
+        if message["type"] == "answer":
+            session.start(handles[message["subscription"]], message["sdp"])
+
+    outside.on("subscribe", subscribed)
+    outside.announce("main")
+    watcher = started(
+        Process, "watch", server.room("outside"), "--frames", 30 * SECONDS, "--timeout", 120, "--offerer", "publisher")
+
+    def pump():
+        inside.pump()
+        outside.pump()
+
+    begin = {}
+    for name, viewer in viewers.items():
+        figures = viewer.wait_for(lambda f: f.get("framesDecoded", 0) > 0, 60, f"{name}'s first picture", pump)
+        begin[name] = time.monotonic(), figures["framesDecoded"]
+    deadline = time.monotonic() + 150
+    rates, last = {}, {}
+    with Beat() as beat:
+        while watcher.process.poll() is None:
+            pump()
+            assert time.monotonic() < deadline, "watch heeds its own time limit"
+            time.sleep(0.02)
+        for name, viewer in viewers.items():
+            start, frames = begin[name]
+            last[name] = viewer.wait_for(
+                lambda _: time.monotonic() - start >= SECONDS, SECONDS + 60, "the end", pump)
+            rates[name] = (last[name]["framesDecoded"] - frames) / (time.monotonic() - start)
+    for name, figures in last.items():
+        print(f"janus to {name}: {rates[name]:.1f} pictures/s (machine {beat.share:.2f}), level "
+              f"{figures['audioRMS']:.4f}, {figures['audioFrequency']:.0f} Hz")
+        assert rates[name] >= 25 * beat.share, figures
+        assert (figures["frameWidth"], figures["frameHeight"]) == (640, 480)
+        assert figures["audioRMS"] == pytest.approx(0.0707, rel=0.15)
+        assert figures["audioFrequency"] == pytest.approx(440, abs=6)
+    assert watcher.wait() == 0, watcher.stderr() + watcher.stdout()
+    figures = watcher.figures()
+    print(f"janus to watch: {figures}")
+    assert figures["framesPerSecond"] >= 25 * beat.share
+    # Every picture is one of the publisher's, in order.
+    assert figures["patternFrames"] == 30 * SECONDS and figures["patternFramesOutOfOrder"] == 0
+    assert figures["audioLevelP50"] == pytest.approx(0.0707, rel=0.15)
+    assert publisher.interrupt() == 0
+    assert publisher.figures()["subscribersTotal"] == 1
