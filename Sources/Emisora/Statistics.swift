@@ -54,6 +54,8 @@ public struct SubscriberStatistics: Sendable {
     public var packetsReceived: UInt64
     public var bytesReceived: UInt64
     public var packetsLost: Int64
+    /// Of the packets received: those that came again after they were lost (W3C `retransmittedPacketsReceived`).
+    public var retransmittedPacketsReceived: UInt64
     public var jitter: Double
     public var nackCount: UInt64
     public var pliCount: UInt64
@@ -109,8 +111,10 @@ extension SessionCore {
             frameWidth: video.frameWidth, frameHeight: video.frameHeight,
             packetsReceived: (peer.inboundVideo?.packetsReceived ?? 0) + (peer.inboundAudio?.packetsReceived ?? 0),
             bytesReceived: (peer.inboundVideo?.bytesReceived ?? 0) + (peer.inboundAudio?.bytesReceived ?? 0),
-            packetsLost: peer.inboundVideo?.packetsLost ?? 0, jitter: peer.inboundVideo?.jitter ?? 0,
-            nackCount: peer.inboundVideo?.nackCount ?? 0, pliCount: peer.inboundVideo?.pliCount ?? 0,
+            packetsLost: peer.inboundVideo?.packetsLost ?? 0,
+            retransmittedPacketsReceived: peer.inboundVideo?.retransmittedPacketsReceived ?? 0,
+            jitter: peer.inboundVideo?.jitter ?? 0, nackCount: peer.inboundVideo?.nackCount ?? 0,
+            pliCount: peer.inboundVideo?.pliCount ?? 0,
             audioLevel: audio.audioLevel, totalSamplesReceived: audio.totalSamplesReceived,
             concealedSamples: audio.concealedSamples,
             currentRoundTripTime: peer.ice.currentRoundTripTime?.inSeconds, dtlsCipher: peer.security.dtlsCipher,

@@ -35,6 +35,7 @@ struct WatchFigures: Encodable {
     var bytesReceived: UInt64 = 0
     var packetsReceived: UInt64 = 0
     var packetsLost: Int64 = 0
+    var retransmittedPacketsReceived: UInt64 = 0
     var jitter = 0.0
     var nackCount: UInt64 = 0
     var pliCount: UInt64 = 0
@@ -42,9 +43,13 @@ struct WatchFigures: Encodable {
     var concealedSamples: UInt64 = 0
     /// The loudest 20 ms, 0…1.
     var audioLevel = 0.0
+    /// Root mean square of the middle one of all frames of sound that were heard, 0…1.
+    var audioLevelP50 = 0.0
     var timeToFirstFrameMs: Double?
-    /// The longest time between two pictures.
-    var longestPauseMs = 0.0
+    /// From the first to the last decoded picture.
+    var framesPerSecond: Double?
+    /// The longest time between two decoded pictures that follow one another.
+    var longestFrameGapMs = 0.0
     /// Pictures with an intact pattern mark, and what the marks told.
     var patternFrames: UInt64 = 0
     var patternFramesOutOfOrder: UInt64 = 0

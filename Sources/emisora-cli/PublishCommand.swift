@@ -11,6 +11,7 @@ struct PublishCommand {
     private var duration: Double?
     private var isOnce = false
     private var cameraLog: String?
+    private var dumpPackets: String?
 
     private var network = NetworkArguments()
     private var sessionOptions = Session.Options()
@@ -83,6 +84,9 @@ struct PublishCommand {
             ) {
                 set(\.cameraLog, $0.isEmpty ? nil : .some(.some($0)))
             },
+            .init(name: "dump-packets", values: PacketDumpFile.values, help: PacketDumpFile.help) {
+                set(\.dumpPackets, $0.isEmpty ? nil : .some(.some($0)))
+            },
             .init(name: "stream", values: Arguments.name, help: "the stream's name in the room (main)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? $0 : nil)
             },
@@ -115,8 +119,11 @@ struct PublishCommand {
                 wish, clicks: clicks, films: films, cameraLog: cameraLog),
             audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
             options: .init(videoBitrate: bitrate))
-        let session = try await Termination.cancelling { [url, sessionOptions] in
-            try await Session.connect(to: url, options: sessionOptions)
+        let packets = try PacketDumpFile(dumpPackets)
+        var options = sessionOptions
+        options.packetDump = packets.dump
+        let session = try await Termination.cancelling { [url, options] in
+            try await Session.connect(to: url, options: options)
         }
         let start = MonotonicClock.now
         do {
@@ -139,6 +146,7 @@ struct PublishCommand {
         for (reason, count) in ledger.droppedByReason { figures.framesDroppedByReason[reason.rawValue] = count }
         figures.duration = (MonotonicClock.now - start).inSeconds
         Terminal.result(figures.jsonLine)
+        try packets.finish()
         if let error = await watcher.captureError { throw error }
     }
 }

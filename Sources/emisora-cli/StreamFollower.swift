@@ -4,13 +4,15 @@ import Emisora
 actor StreamFollower {
     private let session: Session
     private let wanted: String?
+    private let offerer: Offerer?
     private let sink: WatchSink
     private var subscriber: Subscriber?
     private var figures = WatchFigures()
 
-    init(session: Session, stream: String?, sink: WatchSink) {
+    init(session: Session, stream: String?, offerer: Offerer?, sink: WatchSink) {
         self.session = session
         wanted = stream
+        self.offerer = offerer
         self.sink = sink
     }
 
@@ -38,7 +40,7 @@ actor StreamFollower {
         let subscriber = Subscriber(videoSink: sink, audioSink: sink)
         self.subscriber = subscriber
         do {
-            try await session.subscribe(subscriber, to: name)
+            try await session.subscribe(subscriber, to: name, offerer: offerer)
         } catch .cancelled {
             self.subscriber = nil
         } catch {
@@ -67,6 +69,7 @@ actor StreamFollower {
         figures.packetsReceived += now.packetsReceived
         figures.packetsLost += now.packetsLost
         figures.jitter = now.jitter
+        figures.retransmittedPacketsReceived += now.retransmittedPacketsReceived
         figures.nackCount += now.nackCount
         figures.pliCount += now.pliCount
         figures.totalSamplesReceived += now.totalSamplesReceived

@@ -7,6 +7,8 @@ struct WatchCommand {
     private var frames = 1
     private var timeout = 30.0
     private var save: String?
+    private var offerer: Offerer?
+    private var dumpPackets: String?
 
     private var network = NetworkArguments()
     private var sessionOptions = Session.Options()
@@ -51,6 +53,12 @@ struct WatchCommand {
             .init(name: "save", values: "FRAME.png|CLIP.y4m", help: "keeps the last picture, or all of them") {
                 set(\.save, $0.hasSuffix(".png") || $0.hasSuffix(".y4m") ? .some(.some($0)) : nil)
             },
+            .init(name: "offerer", values: "subscriber|publisher", help: "who makes the offer (subscriber)") {
+                set(\.offerer, Offerer(rawValue: $0).map { .some($0) })
+            },
+            .init(name: "dump-packets", values: PacketDumpFile.values, help: PacketDumpFile.help) {
+                set(\.dumpPackets, $0.isEmpty ? nil : .some(.some($0)))
+            },
             .init(name: "stream", values: Arguments.name, help: "which stream of the room (the first)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? .some(.some($0)) : nil)
             },
@@ -75,10 +83,13 @@ struct WatchCommand {
     private func watch() async throws -> Int32 {
         let sink = try WatchSink(wanted: frames, save: save)
         let deadline = MonotonicClock.now + .nanoseconds(Int64(timeout * 1e9))
-        let session = try await Termination.cancelling { [url, sessionOptions] in
-            try await Session.connect(to: url, options: sessionOptions)
+        let packets = try PacketDumpFile(dumpPackets)
+        var options = sessionOptions
+        options.packetDump = packets.dump
+        let session = try await Termination.cancelling { [url, options] in
+            try await Session.connect(to: url, options: options)
         }
-        let watcher = StreamFollower(session: session, stream: stream, sink: sink)
+        let watcher = StreamFollower(session: session, stream: stream, offerer: offerer, sink: sink)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await watcher.run() }
             group.addTask { await sink.waitUntilDone() }
@@ -91,6 +102,7 @@ struct WatchCommand {
         await session.disconnect()
         let isComplete = sink.finish()
         Terminal.result(figures.jsonLine)
+        try packets.finish()
         if !isComplete {
             Terminal.note("emisora watch: \(sink.count) of \(frames) pictures were decoded.")
         }

@@ -7,11 +7,14 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
     private struct State {
         var count = 0
         var audioLevel = 0.0
+        /// How often each level was heard, in steps of a thousandth.
+        var levels = [UInt32](repeating: 0, count: 1_001)
+        var firstPictureAt: Instant?
+        var lastPictureAt: Instant?
+        var longestGap = Duration.zero
         var marks: UInt64 = 0
         var outOfOrder: UInt64 = 0
         var missed: UInt64 = 0
-        var lastAt: Instant?
-        var longestPause = Duration.zero
         var lastNumber: UInt32?
         var latencies: [Double] = []
         var lastFrame: VideoFrame?
@@ -74,8 +77,9 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
         let (isWanted, isLast) = state.withLock { state in
             guard state.count < wanted else { return (false, false) }
             state.count += 1
-            if let last = state.lastAt { state.longestPause = max(state.longestPause, now - last) }
-            state.lastAt = now
+            if let last = state.lastPictureAt { state.longestGap = max(state.longestGap, now - last) }
+            state.firstPictureAt = state.firstPictureAt ?? now
+            state.lastPictureAt = now
             if let mark { Self.note(mark, now: now, in: &state) }
             if recording == nil, path != nil { state.lastFrame = frame }
             return (true, state.count == wanted)
@@ -92,7 +96,11 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
 
     func receive(_ frame: AudioFrame) {
         let level = frame.level
-        state.withLock { $0.audioLevel = max($0.audioLevel, level) }
+        state.withLock { state in
+            state.audioLevel = max(state.audioLevel, level)
+            // Before the first packet there is nothing to hear, which is no level of the sender's.
+            if state.audioLevel > 0 { state.levels[min(1_000, Int((max(0, level) * 1_000).rounded()))] += 1 }
+        }
     }
 
     private static func note(_ mark: PatternMark, now: Instant, in state: inout State) {
@@ -108,10 +116,23 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
         state.lastNumber = mark.frameNumber
     }
 
+    private static func median(of levels: [UInt32]) -> Double {
+        var rest = levels.reduce(0) { $0 + Int($1) } / 2
+        for (level, count) in levels.enumerated() {
+            rest -= Int(count)
+            if rest < 0 { return Double(level) / 1_000 }
+        }
+        return 0
+    }
+
     func fill(_ figures: inout WatchFigures) {
         let state = state.withLock { $0 }
         figures.audioLevel = state.audioLevel
-        figures.longestPauseMs = state.longestPause.inMilliseconds
+        figures.audioLevelP50 = Self.median(of: state.levels)
+        if let first = state.firstPictureAt, let last = state.lastPictureAt, last > first {
+            figures.framesPerSecond = Double(state.count - 1) / (last - first).inSeconds
+        }
+        figures.longestFrameGapMs = state.longestGap.inMilliseconds
         figures.patternFrames = state.marks
         figures.patternFramesOutOfOrder = state.outOfOrder
         figures.patternFramesMissed = state.missed

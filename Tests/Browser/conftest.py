@@ -1,37 +1,8 @@
 import pytest
 
 from browsers import BROWSERS
-from processes import LOGS, Process, Server
-
-
-@pytest.fixture
-def started():
-    """Makes processes that are ended with the test, whatever happens."""
-    running = []
-
-    def start(make, *arguments, **options):
-        process = make(*arguments, **options)
-        running.append(process)
-        return process
-
-    yield start
-    for process in reversed(running):
-        process.kill()
-
-
-@pytest.fixture
-def server(started):
-    return started(Server)
-
-
-@pytest.fixture
-def publish(started, server):
-    def start(room="demo", *arguments):
-        process = started(Process, "publish", server.room(room), *arguments)
-        process.wait_for_text("Publishing")
-        return process
-
-    return start
+from fixtures import publish, server, started  # noqa: F401
+from processes import LOGS
 
 
 @pytest.fixture(params=list(BROWSERS))

@@ -54,6 +54,20 @@ func eventually(
 }
 
 @Suite(.serialized) struct LoopbackTests {
+    @Test(arguments: Offerer.allCases)
+    func picturesAndSoundArriveWhoeverOffers(offerer: Offerer) async throws {
+        let (publishing, receiving) = try await Session.loopback()
+        try await publishing.publish(
+            Publisher(name: "main", videoCapture: PatternCapture(width: 320, height: 240), audioCapture: ToneCapture()))
+        let collector = Collector()
+        let subscriber = Subscriber(videoSink: collector, audioSink: collector)
+        try await receiving.subscribe(subscriber, to: "main", offerer: offerer)
+        try await eventually("pictures arrive") { collector.snapshot.marks.count >= 10 }
+        try await eventually("sound arrives") { collector.snapshot.peakLevel > 0.01 }
+        await publishing.disconnect()
+        await receiving.disconnect()
+    }
+
     @Test func whatIsPublishedArrivesInOrderWithSoundAndTheLedgerBalances() async throws {
         let (publishing, receiving) = try await Session.loopback()
         let publisher = Publisher(

@@ -143,6 +143,7 @@ final class PeerHub: EventLoopClient {
                 localAddresses: (use == .own ? own : sockets).map(\.localAddress), iceOptions: iceOptions,
                 gathersCandidates: !endpoints.isEmpty),
             security: security, pacer: pacer, random: RandomSource(SecureRandom()), now: now)
+        engine.packetTap = options.packetDump?.tap(wallClock: wallClock)
         let peer = Peer(engine: engine, owner: owner, use: use, ownSockets: own)
         peers.append(peer)
         gatherCandidates(for: peer, now: now)

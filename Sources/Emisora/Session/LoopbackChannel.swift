@@ -13,6 +13,7 @@ final class LoopbackChannel: SignalingChannel {
         var isClosed = false
     }
 
+    let usualOfferer = Offerer.publisher
     private let id: String
     private let state = Mutex(State())
     private let other = Mutex(WeakChannel())

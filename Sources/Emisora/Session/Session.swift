@@ -108,11 +108,18 @@ public actor Session {
         await publisher.end()
     }
 
-    /// Receives a stream of the room; returns when its publisher has answered. `subscriptionConnected` follows.
-    public func subscribe(_ subscriber: Subscriber, to stream: String) async throws(SessionError) {
+    /// Receives a stream of the room; returns when its publisher has offered or answered. `subscriptionConnected`
+    /// follows.
+    ///
+    /// - Parameter offerer: who makes the SDP offer; `nil` is what the room is used to: the subscriber where there is a
+    ///   server, the publisher between sessions of one process.
+    public func subscribe(
+        _ subscriber: Subscriber, to stream: String, offerer: Offerer? = nil
+    ) async throws(SessionError) {
         let id = core.makeSubscriptionID()
+        let offerer = offerer ?? core.channel.usualOfferer
         try await core.wait {
-            $0.subscribe(subscriber, to: stream, id: id, $1)
+            $0.subscribe(subscriber, to: stream, id: id, offerer: offerer, $1)
         } cancel: {
             $0.cancelSubscribe(id)
         }

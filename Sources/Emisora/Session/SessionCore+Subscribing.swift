@@ -11,7 +11,9 @@ extension SessionCore {
 
     func makeSubscriptionID() -> String { SignalingProtocol.makeIdentifier(using: &random) }
 
-    func subscribe(_ subscriber: Subscriber, to stream: String, id: String, _ completion: @escaping Completion) {
+    func subscribe(
+        _ subscriber: Subscriber, to stream: String, id: String, offerer: Offerer, _ completion: @escaping Completion
+    ) {
         let now = SystemClock.now()
         guard let hub else { return completion(.failure(.invalidState("The session is closed."))) }
         let media: [PeerConfiguration.Media] = [
@@ -25,7 +27,7 @@ extension SessionCore {
             try subscriber.begin { [weak self, loop] in
                 loop.execute { [weak self] in self?.requestKeyFrame(ofSubscription: id) }
             }
-            let offer = channel is LoopbackChannel ? "" : try peer.engine.makeOffer()
+            let offer = offerer == .publisher ? "" : try peer.engine.makeOffer()
             hub.add(reception)
             subscriptions[id] = Subscription(stream: stream, reception: reception, answered: completion)
             channel.send(.subscribe(subscription: id, stream: stream, sdp: offer))

@@ -32,11 +32,14 @@ extension Session {
         /// The path of a PEM file with the certificate authorities that TURN servers over TLS are judged by; `nil`: the
         /// system's.
         public var certificateAuthorities: String?
+        /// Where all packets are written to, decrypted; `nil`: nowhere.
+        public var packetDump: PacketDump?
 
         public init(
             addresses: NetworkAddresses = .automatic, connectTimeout: Duration = .seconds(10),
             iceServers: [ICEServer] = [], iceTransportPolicy: ICETransportPolicy = .all,
-            ports: ClosedRange<UInt16>? = nil, natAddresses: [IPAddress] = [], certificateAuthorities: String? = nil
+            ports: ClosedRange<UInt16>? = nil, natAddresses: [IPAddress] = [], certificateAuthorities: String? = nil,
+            packetDump: PacketDump? = nil
         ) {
             self.addresses = addresses
             self.connectTimeout = connectTimeout
@@ -45,6 +48,7 @@ extension Session {
             self.ports = ports
             self.natAddresses = natAddresses
             self.certificateAuthorities = certificateAuthorities
+            self.packetDump = packetDump
         }
     }
 }

@@ -4,6 +4,8 @@ import Synchronization
 
 /// How a session talks to its room: through a server, or straight to another session of the same process.
 protocol SignalingChannel: AnyObject, Sendable {
+    /// Who offers where the application does not say.
+    var usualOfferer: Offerer { get }
     /// Begins; `onEvent` is called on a thread of the channel's own and must not block.
     func open(onEvent: @escaping @Sendable (SignalingClientEvent) -> Void)
     func send(_ message: SignalingMessage)
@@ -12,6 +14,7 @@ protocol SignalingChannel: AnyObject, Sendable {
 
 /// Through a signaling server, with reconnect.
 final class ServerChannel: SignalingChannel {
+    let usualOfferer = Offerer.subscriber
     private let url: SignalingURL
     private let client = Mutex<SignalingClient?>(nil)
 

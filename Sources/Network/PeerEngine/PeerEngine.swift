@@ -50,6 +50,8 @@ package final class PeerEngine<Security: TransportSecurity> {
     var lastPath: ICEPath?
     var firSequenceNumber: UInt8 = 0
     var packetsDiscarded: UInt64 = 0
+    /// Sees all packets in the clear; for dumps and tests.
+    package var packetTap: PacketTap?
 
     package init(
         configuration: PeerConfiguration, security: Security, pacer: CheckPacer,
@@ -161,12 +163,16 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     /// Writes the next datagram into `buffer`, which holds 1500 bytes; `nil` when there is nothing to send.
     package func pollTransmit(into buffer: inout MutableRawSpan, now: Instant) -> Transmit? {
-        if let transmit = ice.pollTransmit(into: &buffer, now: now) { return transmit }
+        if let transmit = ice.pollTransmit(into: &buffer, now: now) {
+            let path = ICEPath(local: transmit.source, remote: transmit.destination)
+            showSent(buffer, byteCount: transmit.byteCount, on: path, now: now)
+            return transmit
+        }
         guard let path = ice.selectedPath ?? (state == .closed ? lastPath : nil) else { return nil }
         let byteCount =
             isGoodbyeDue
-            ? pollGoodbye(into: &buffer)
-            : security.pollTransmit(into: &buffer) ?? pollReport(into: &buffer, now: now)
+            ? pollGoodbye(into: &buffer, now: now)
+            : pollSecurity(into: &buffer, now: now) ?? pollReport(into: &buffer, now: now)
                 ?? pollMedia(into: &buffer, now: now)
         return byteCount.map { Transmit(byteCount: $0, source: path.local, destination: path.remote) }
     }
@@ -177,7 +183,7 @@ package final class PeerEngine<Security: TransportSecurity> {
         while let plain = audioSender?.pollPacket(into: &buffer, now: now)
             ?? videoSender?.pollPacket(into: &buffer, now: now)
         {
-            if let byteCount = security.protectRTP(&buffer, byteCount: plain) { return byteCount }
+            if let byteCount = sealRTP(&buffer, byteCount: plain, now: now) { return byteCount }
         }
         return nil
     }

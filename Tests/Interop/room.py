@@ -1,0 +1,131 @@
+"""A room's participant for peers that speak no signaling of ours: signaling/PROTOCOL.md over a websocket."""
+import json
+import secrets
+import time
+
+from websockets.sync.client import connect
+
+
+class Room:
+    """Nothing happens behind the caller's back: messages are read by `pump` alone, since browsers are driven from one
+    thread."""
+
+    def __init__(self, url):
+        self._connection = connect(url, subprotocols=["emisora.v1"])
+        self._socket = self._connection.__enter__()
+        name = url.rsplit("/", 1)[1]
+        self.send("join", version=1, room=name)
+        self._handlers = {}
+        self.streams = set()
+        self.events = []
+        self.wait_for(lambda: "welcome" in self.events, 10, "the room's welcome")
+
+    def send(self, type, **fields):
+        self._socket.send(json.dumps({"type": type, **fields}))
+
+    def pump(self):
+        """Takes what has come, without waiting."""
+        while True:
+            try:
+                message = json.loads(self._socket.recv(timeout=0))
+            except TimeoutError:
+                return
+            self._take(message)
+
+    def wait_for(self, condition, timeout, what):
+        deadline = time.monotonic() + timeout
+        while not condition():
+            remaining = deadline - time.monotonic()
+            assert remaining > 0, f"{what} did not come within {timeout} s; heard: {self.events}"
+            try:
+                message = json.loads(self._socket.recv(timeout=min(remaining, 0.5)))
+            except TimeoutError:
+                continue
+            self._take(message)
+
+    def _take(self, message):
+        self.events.append(message["type"])
+        if message["type"] == "error":
+            raise AssertionError(f"the server refused: {message}")
+        if message["type"] == "welcome":
+            self.streams.update(stream["stream"] for stream in message["streams"])
+        elif message["type"] == "streamPublished":
+            self.streams.add(message["stream"])
+        elif message["type"] == "streamUnpublished":
+            self.streams.discard(message["stream"])
+        elif message["type"] == "subscriptionEnded":
+            self.events.append(message["reason"])
+        handler = self._handlers.get(message.get("subscription")) or self._handlers.get(message["type"])
+        if handler:
+            handler(message)
+
+    # MARK: Receiving
+
+    def subscribe(self, connection, offerer, stream="main", relay=None):
+        """Connects a receiving connection to the publisher; returns when both descriptions are in place, with the
+        instant at which the offer was sent.
+
+        `offerer` is "peer" or "emisora"; `relay` stands between the two where given."""
+        self.wait_for(lambda: stream in self.streams, 10, "the stream")
+        id = secrets.token_hex(16)
+        outward = relay.rewrite_viewer if relay else lambda sdp: sdp
+        inward = relay.rewrite_publisher if relay else lambda sdp: sdp
+        done = []
+        start = [None]
+
+        def handle(message):
+            if message["type"] == "answer":
+                connection.accept(inward(message["sdp"]))
+                done.append(True)
+            elif message["type"] == "offer":
+                start[0] = start[0] or time.monotonic()
+                self.send("answer", subscription=id, sdp=outward(connection.answer(inward(message["sdp"]))))
+                done.append(True)
+            elif message["type"] == "candidate" and not relay:
+                connection.add_candidate({key: message[key] for key in message if key not in ("type", "subscription")})
+            elif message["type"] == "subscriptionEnded":
+                raise AssertionError(f"the publisher ended the subscription: {message}")
+
+        self._handlers[id] = handle
+        offer = outward(connection.offer()) if offerer == "peer" else ""
+        if offer:
+            start[0] = time.monotonic()
+        self.send("subscribe", subscription=id, stream=stream, sdp=offer)
+        self.wait_for(lambda: done, 15, "the publisher's description")
+        return start[0]
+
+    # MARK: Sending
+
+    def publish(self, make_connection, stream="main", relay=None):
+        """Announces a stream; whoever subscribes gets a connection of its own. Who offers is the subscriber's choice.
+
+        Gives the list of connections, which grows by `pump` and `wait_for`."""
+        connections = []
+        outward = relay.rewrite_publisher if relay else lambda sdp: sdp
+        inward = relay.rewrite_viewer if relay else lambda sdp: sdp
+
+        def handle_subscribe(message):
+            id = message["subscription"]
+            connection = make_connection()
+            connections.append(connection)
+
+            def handle(message):
+                if message["type"] == "answer":
+                    connection.accept(inward(message["sdp"]))
+                elif message["type"] == "candidate" and not relay:
+                    connection.add_candidate(
+                        {key: message[key] for key in message if key not in ("type", "subscription")})
+
+            self._handlers[id] = handle
+            if message["sdp"]:
+                self.send("answer", subscription=id, sdp=outward(connection.answer(inward(message["sdp"]))))
+            else:
+                self.send("offer", subscription=id, sdp=outward(connection.offer()))
+
+        self._handlers["subscribe"] = handle_subscribe
+        self.send("publish", stream=stream)
+        self.wait_for(lambda: stream in self.streams, 10, "the server's confirmation")
+        return connections
+
+    def close(self):
+        self._connection.__exit__(None, None, None)
