@@ -38,7 +38,7 @@ class Coturn:
         self._command = list(command)
         self._folder = folder
         self.process = subprocess.Popen(
-            [*command, "turnserver", "-n", f"--log-file={self._log}", "--no-stdout-log", "--simple-log",
+            [*command, "turnserver", "-n", f"--log-file={self._log}", "--no-stdout-log", "--simple-log", "-v",
              "-L", address, "-E", self.relay, "-p", str(self.port), "--tls-listening-port", str(self.tls_port),
              "--min-port=49152", "--max-port=65535", "--realm=lab.test", "--fingerprint", "--lt-cred-mech",
              f"--user={self.USER}:{self.PASSWORD}", "--allow-loopback-peers", "--no-dtls", "--no-cli",

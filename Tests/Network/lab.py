@@ -18,6 +18,11 @@ class Host:
         run("ip", "netns", "add", name)
         self("ip", "link", "set", "lo", "up")
 
+    def at_once(self, *lines):
+        """Several commands of `ip` without a pause between them."""
+        done = subprocess.run([*self.command, "ip", "-batch", "-"], input="\n".join(lines), capture_output=True, text=True)
+        assert done.returncode == 0, f"{lines}: {done.stderr}"
+
     @property
     def command(self):
         return ["ip", "netns", "exec", self.name]
@@ -36,9 +41,14 @@ class Host:
         self("sysctl", "-qw", "net.ipv4.ip_forward=1")
 
     def masquerade(self, interface, is_symmetric=False):
-        """A NAT in front of all others: keeps ports where it can, or draws another for each destination."""
+        """A NAT in front of all others: keeps ports where it can, or draws another for each destination.
+
+        Who knocks from outside is not heard, as at any home router: else the first packet of a peer would take the port
+        that the answer to it is to leave from."""
         self.forward()
-        self.nft("add table ip nat", "add chain ip nat out { type nat hook postrouting priority 100; }",
+        self.nft("add table inet door", "add chain inet door take { type filter hook input priority 0; }",
+                 f"add rule inet door take iifname {interface} ct state new drop",
+                 "add table ip nat", "add chain ip nat out { type nat hook postrouting priority 100; }",
                  f"add rule ip nat out oifname {interface} masquerade" + (" fully-random" if is_symmetric else ""))
 
     def block_udp(self):

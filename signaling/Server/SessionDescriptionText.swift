@@ -26,6 +26,34 @@ enum SessionDescriptionText {
         return lines(of: text).first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
     }
 
+    /// Whether candidates will follow this description one by one (RFC 8840 §4.1.3).
+    static func tricklesOn(_ text: String) -> Bool {
+        let lines = lines(of: text)
+        return lines.contains { $0.hasPrefix("a=ice-options:") && $0.contains("trickle") }
+            && !lines.contains("a=end-of-candidates")
+    }
+
+    /// The description with candidates that came afterwards, each in its section, and their end. What is no line by
+    /// itself is left out.
+    static func adding(_ candidates: [TrickledCandidate], to text: String) -> String {
+        let usable = candidates.filter { one in
+            one.candidate.hasPrefix("candidate:") && one.candidate.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
+        }
+        var sections: [[String]] = [[]]
+        for line in lines(of: text) {
+            if line.hasPrefix("m=") { sections.append([]) }
+            sections[sections.count - 1].append(String(line))
+        }
+        guard sections.count > 1 else { return text }
+        for one in usable {
+            let index = 1 + max(0, min(one.sdpMLineIndex ?? 0, sections.count - 2))
+            sections[index].append("a=\(one.candidate)")
+        }
+        let tagged = usable.first?.sdpMLineIndex ?? 0
+        sections[1 + max(0, min(tagged, sections.count - 2))].append("a=end-of-candidates")
+        return sections.joined().map { $0 + "\r\n" }.joined()
+    }
+
     /// The candidates of a trickle fragment (RFC 8840 §9), `a=end-of-candidates` as the empty one; nil when it is none.
     static func candidates(inFragment text: String) -> [TrickledCandidate]? {
         var candidates: [TrickledCandidate] = []

@@ -15,9 +15,13 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
         var connection: Directory.ConnectionID
         /// The request that waits for the answer; nil once answered.
         var waiting: (request: HTTPRequestID, deadline: Instant)?
+        /// The answer, while its publisher still finds candidates, and those found.
+        var held: (sdp: String, candidates: [TrickledCandidate])?
         /// `a=ice-ufrag` of the offer: a fragment with another one asks for an ICE restart.
         var usernameFragment: String?
     }
+
+    private static var maximumHeldCandidates: Int { 64 }
 
     private var random: Random
     private let answerTimeout: Duration
@@ -152,17 +156,18 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard let id = sessionOfConnection[connection], let session = sessions[id] else { return }
         switch message {
         case .answer(id, let sdp):
-            guard let waiting = session.waiting else { return }
-            sessions[id]?.waiting = nil
-            respond(
-                HTTPResponse(
-                    status: 201,
-                    headers: [
-                        ("Content-Type", "application/sdp"),
-                        ("Location", "/whep/\(session.room)/\(session.stream)/\(id)"),
-                        ("Access-Control-Expose-Headers", "Location, Link"),
-                        ("Accept-Patch", "application/trickle-ice-sdpfrag"),
-                    ] + links.map { ("Link", $0) }, body: Array(sdp.utf8)), to: waiting.request)
+            if SessionDescriptionText.tricklesOn(sdp) {
+                sessions[id]?.held = (sdp, [])
+            } else {
+                deliver(sdp, of: id, session)
+            }
+        case .candidate(id, let candidate):
+            guard let held = session.held else { return }
+            if !candidate.isEndOfCandidates {
+                if held.candidates.count < Self.maximumHeldCandidates { sessions[id]?.held?.candidates.append(candidate) }
+            } else {
+                deliver(SessionDescriptionText.adding(held.candidates, to: held.sdp), of: id, session)
+            }
         case .subscriptionEnded(id, let reason):
             answer(session, with: Self.problem(for: reason))
             forget(id, directory: &directory)
@@ -175,9 +180,25 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
             answer(session, with: response)
             forget(id, directory: &directory)
         default:
-            // The publisher's candidates stand in its answer; HTTP has no way to send more.
+            // What a publisher finds after its answer was handed on HTTP has no way to send.
             break
         }
+    }
+
+    /// Hands the answer to the player; HTTP has no way to send candidates afterwards.
+    private mutating func deliver(_ sdp: String, of id: String, _ session: Session) {
+        guard let waiting = session.waiting else { return }
+        sessions[id]?.waiting = nil
+        sessions[id]?.held = nil
+        respond(
+            HTTPResponse(
+                status: 201,
+                headers: [
+                    ("Content-Type", "application/sdp"),
+                    ("Location", "/whep/\(session.room)/\(session.stream)/\(id)"),
+                    ("Access-Control-Expose-Headers", "Location, Link"),
+                    ("Accept-Patch", "application/trickle-ice-sdpfrag"),
+                ] + links.map { ("Link", $0) }, body: Array(sdp.utf8)), to: waiting.request)
     }
 
     /// draft-ietf-wish-whep §4.4: how a player is told of servers.
@@ -213,6 +234,11 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
     mutating func handleTimeout(directory: inout Directory, now: Instant) {
         for (id, session) in sessions {
             guard let waiting = session.waiting, waiting.deadline <= now else { continue }
+            // A publisher that waits for a server that does not answer has candidates that may do.
+            if let held = session.held {
+                deliver(SessionDescriptionText.adding(held.candidates, to: held.sdp), of: id, session)
+                continue
+            }
             respond(.problem(504, "The publisher did not answer in time."), to: waiting.request)
             sessions[id]?.waiting = nil
             end(id, reason: .timedOut, directory: &directory)

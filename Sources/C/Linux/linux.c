@@ -176,7 +176,7 @@ int emisora_watch_addresses(void) {
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
     if (fd < 0) return -1;
     struct sockaddr_nl address = {
-        .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
+        .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE};
     if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
         int saved = errno;
         close(fd);
@@ -214,38 +214,6 @@ int emisora_tcp_connect(const emisora_address *remote, emisora_address *local) {
         return -1;
     }
     from_system(&from.any, local);
-    return fd;
-}
-
-int emisora_tcp_listen(emisora_address *local) {
-    socket_address from;
-    socklen_t length = to_system(local, &from);
-    int fd = socket(from.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) return -1;
-    int on = 1;
-    if (local->is_v6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (bind(fd, &from.any, length) != 0 || listen(fd, 64) != 0 || getsockname(fd, &from.any, &length) != 0) {
-        int saved = errno;
-        close(fd);
-        errno = saved;
-        return -1;
-    }
-    from_system(&from.any, local);
-    return fd;
-}
-
-int emisora_tcp_accept(int listener, emisora_address *local, emisora_address *remote) {
-    socket_address from, to;
-    socklen_t from_length = sizeof from, to_length = sizeof to;
-    int fd = accept4(listener, &to.any, &to_length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) return -1;
-    int on = 1;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    if (getsockname(fd, &from.any, &from_length) != 0 || !from_system(&from.any, local)
-        || !from_system(&to.any, remote)) {
-        close(fd);
-        return -1;
-    }
     return fd;
 }
 

@@ -17,6 +17,11 @@ struct AddressWatch {
 
 /// Addresses that come and go: each has its socket and its candidates, as long as it is there.
 extension PeerHub {
+    /// Whether there is an address that leads beyond this machine, or that was asked for.
+    var isOnNetwork: Bool {
+        if case .automatic = options.addresses { addresses.contains { !$0.isLoopback } } else { !addresses.isEmpty }
+    }
+
     /// Without netlink, as in some sandboxes, the addresses stay those of the beginning.
     func watchAddresses() {
         addressWatch.monitor = try? AddressMonitor(on: loop) { [weak self] in
@@ -28,6 +33,8 @@ extension PeerHub {
     func updateAddressesIfDue(now: Instant) {
         guard let deadline = addressWatch.deadline, now >= deadline else { return }
         addressWatch.deadline = nil
+        // A route may have come for addresses that stay.
+        defer { for peer in peers { peer.engine.networkDidChange(now: now) } }
         guard let all = try? NetworkInterfaces.addresses() else { return }
         var wanted = options.addresses.choose(from: all)
         if case .explicit = options.addresses { wanted.removeAll { ip in !all.contains { $0.ip == ip } } }

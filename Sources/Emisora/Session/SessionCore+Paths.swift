@@ -8,8 +8,10 @@ import EmisoraTURN
 /// What is negotiated while a connection stands: candidates one by one, offers and answers, restarts of ICE.
 extension SessionCore {
     /// After the address of a path is gone the others are tried with the same credentials first, which needs no
-    /// signaling; the restart follows within a second, so that both sides agree on what is there now.
-    private static let restartDelay: Duration = .milliseconds(300)
+    /// signaling and keeps pictures going; the restart follows within a second, so that both sides agree on what is
+    /// there now.
+    private static let repairInterval: Duration = .milliseconds(300)
+    private static let repairAttempts = 3
     private static let answerTimeout: Duration = .seconds(5)
 
     /// Answers whether the event was about paths, which both sides of a subscription treat alike.
@@ -23,11 +25,21 @@ extension SessionCore {
                         candidate: line.candidate, sdpMid: line.mid, sdpMLineIndex: line.mLineIndex,
                         usernameFragment: line.usernameFragment)))
         case .localAddressLost:
-            schedule(after: Self.restartDelay) { [weak self] in self?.restartICE(of: id) }
+            repairPath(of: id, peer, patience: Self.repairAttempts)
         case .selectedPathChanged: peer.selectedPathChanges += 1
         case .stateChanged, .keyFrameNeeded, .remoteSourceEnded: return false
         }
         return true
+    }
+
+    /// A restart ends the checks that are under way, so it comes when a path works again, where it costs nothing, or when
+    /// none was found; while there is no address at all nobody could answer it.
+    private func repairPath(of id: String, _ peer: Peer, patience: Int) {
+        schedule(after: Self.repairInterval) { [weak self, weak peer] in
+            guard let self, let peer, self.peer(of: id) === peer, let hub else { return }
+            if peer.engine.selectedPath != nil || patience <= 1 { return restartICE(of: id) }
+            repairPath(of: id, peer, patience: hub.isOnNetwork ? patience - 1 : patience)
+        }
     }
 
     /// Offers with new credentials; media goes on over the path in use, if there is one.

@@ -2,7 +2,7 @@ import CEmisoraLinux
 import EmisoraCore
 import Glibc
 
-/// Notices when the machine's interfaces or addresses change (netlink). Owns its descriptor; confined to the loop's
+/// Notices when the machine's interfaces, addresses or routes change (netlink). Owns its descriptor; confined to the loop's
 /// thread.
 ///
 /// It only says that something changed: what is there now, `NetworkInterfaces` tells, so that a message that was lost in

@@ -24,7 +24,7 @@ package final class StreamSocket: EventLoopReader {
 
     package let localAddress: SocketAddress
     package let remoteAddress: SocketAddress
-    package private(set) var isConnected: Bool
+    package private(set) var isConnected = false
     package weak var owner: (any StreamSocketOwner)?
     private let descriptor: Int32
     private weak var loop: EventLoop?
@@ -43,22 +43,9 @@ package final class StreamSocket: EventLoopReader {
         guard descriptor >= 0 else { throw SystemError("Connecting to \(remote)") }
         localAddress = SocketAddress(from)
         remoteAddress = remote
-        isConnected = false
         self.loop = loop
         try loop.add(self, descriptor: descriptor)
         loop.setWantsToWrite(true, descriptor: descriptor)
-    }
-
-    /// Takes a connection that came in.
-    init(
-        accepted descriptor: Int32, local: SocketAddress, remote: SocketAddress, on loop: EventLoop
-    ) throws(SystemError) {
-        self.descriptor = descriptor
-        localAddress = local
-        remoteAddress = remote
-        isConnected = true
-        self.loop = loop
-        try loop.add(self, descriptor: descriptor)
     }
 
     deinit {

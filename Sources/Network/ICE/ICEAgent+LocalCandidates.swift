@@ -69,6 +69,15 @@ extension ICEAgent {
         hasAllLocalCandidates = false
     }
 
+    /// The machine's network has changed: while there is no path, all pairs are tried anew at once, those too whose
+    /// checks had no way to go a moment ago.
+    package mutating func networkDidChange(now: Instant) {
+        guard selectedPath == nil, state == .checking || state == .disconnected else { return }
+        cancelChecks { _ in true }
+        for index in pairs.indices where pairs[index].state != .succeeded { pairs[index].state = .waiting }
+        startNextCheck(now: now)
+    }
+
     /// A socket or a relayed address is gone, with all that stood on it. Where it carried the selected path the agent
     /// goes on with the next best valid one, or waits for the peer to find another.
     package mutating func removeLocal(base: SocketAddress, now: Instant) {

@@ -84,6 +84,10 @@ extension PeerEngine {
         }
     }
 
+    package func networkDidChange(now: Instant) {
+        change(now: now) { $0.networkDidChange(now: now) }
+    }
+
     package func endLocalCandidates(now: Instant) {
         change(now: now) { $0.endLocalCandidates(now: now) }
     }

@@ -56,9 +56,18 @@ extension TURNClient {
             // The server says that there is nothing to refresh; anything else may pass while the allocation lives.
             if error == .fiveTupleInUse { return fail(.allocationLost) }
             refreshAt = now + .seconds(5)
-        case .permission(let ip): permissionWasRefused(ip, error, now: now)
-        case .channel(_, let peer): channelWasRefused(peer, now: now)
+        case .permission(let ip):
+            permissionWasRefused(ip, error, now: now)
+            verifyAfter(error, now: now)
+        case .channel(_, let peer):
+            channelWasRefused(peer, now: now)
+            verifyAfter(error, now: now)
         }
+    }
+
+    /// Servers that have lost an allocation say so to a Refresh; to other requests some answer 400, or even success.
+    private mutating func verifyAfter(_ error: TURNError, now: Instant) {
+        if error == .fiveTupleInUse || error == .rejected(code: STUNErrorCode.badRequest) { verify(now: now) }
     }
 
     private func write(

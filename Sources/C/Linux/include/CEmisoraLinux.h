@@ -39,7 +39,7 @@ int emisora_udp_send(
 /// temporary IPv6 addresses (RFC 8981).
 int emisora_interface_addresses(emisora_address *addresses, char *names, uint8_t *are_temporary, int capacity);
 
-/// A non-blocking netlink descriptor that becomes readable when interfaces or their addresses change; or -1 with errno.
+/// A non-blocking netlink descriptor that becomes readable when interfaces, addresses or routes change; or -1 with errno.
 int emisora_watch_addresses(void);
 
 /// Which of our addresses the system would send from; answers 0, or -1 with errno.
@@ -47,12 +47,6 @@ int emisora_source_address(const emisora_address *destination, emisora_address *
 
 /// A non-blocking TCP socket that begins to connect from `local`, which gets the port that was chosen; or -1 with errno.
 int emisora_tcp_connect(const emisora_address *remote, emisora_address *local);
-
-/// A non-blocking TCP socket that listens at `local`, which gets the port that was chosen; or -1 with errno.
-int emisora_tcp_listen(emisora_address *local);
-
-/// The next connection that came in, non-blocking; or -1 with errno.
-int emisora_tcp_accept(int listener, emisora_address *local, emisora_address *remote);
 
 /// The error that waits at a socket; 0: none.
 int emisora_socket_error(int socket);
