@@ -71,6 +71,33 @@ import Testing
         #expect(frames(&buffer) == [1])
     }
 
+    /// Two numbers are missing before the third of five pictures, in the ids' two widths and around their ends.
+    @Test(arguments: [(false, 125), (true, 0x7FFD), (true, 5)])
+    func whatWasNoPictureIsNotWaitedFor(_ isLong: Bool, _ firstID: Int) {
+        var buffer = VideoJitterBuffer()
+        func insert(_ number: Int64, picture: Int, skipping: Int = 0) {
+            let id = firstID + picture + skipping
+            let bytes: [UInt8] =
+                isLong
+                ? [0x80 | UInt8(truncatingIfNeeded: id >> 8), UInt8(truncatingIfNeeded: id)]
+                : [UInt8(truncatingIfNeeded: id) & 0x7F]
+            let payload = [0x90, 0x80] + bytes + [picture == 0 ? 0x00 : 0x01]
+            _ = buffer.insert(
+                number: number, timestamp: UInt32(picture * 3000), marker: true, payload: payload.span.bytes,
+                now: at(Int(number)))
+        }
+        insert(100, picture: 0)
+        insert(101, picture: 1)
+        insert(104, picture: 2)
+        insert(105, picture: 3)
+        #expect(frames(&buffer) == [0, 1, 2, 3])
+        #expect(buffer.nextDeadline == nil && buffer.floor == 106)
+        // An id that is left out is a picture that is missing.
+        insert(107, picture: 4, skipping: 1)
+        #expect(frames(&buffer) == [])
+        #expect(buffer.nextDeadline != nil)
+    }
+
     @Test func lateAndDuplicatePacketsAreTold() {
         var buffer = decodingBuffer()
         #expect(insert(&buffer, 101, frame: 0, start: false, last: true, at: 1) == .late)

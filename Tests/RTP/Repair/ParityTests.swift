@@ -144,7 +144,7 @@ import Testing
             var media: [[UInt8]] = []
             var wrapped: [[UInt8]] = []
             for (position, chunk) in chunks.enumerated() {
-                let payload: [UInt8] = [position == 0 ? 0x10 : 0x00] + chunk
+                let payload: [UInt8] = [position == 0 ? 0x90 : 0x80, 0x80, UInt8(index)] + chunk
                 let isLast = position + 1 == chunks.count
                 func make(_ type: UInt8, _ payload: [UInt8]) -> [UInt8] {
                     rtpPacket(
@@ -168,7 +168,9 @@ import Testing
             }
             while let frame = stream.pollFrame(now: at(33 * index + 9)) { received.append(frame.payload) }
         }
-        #expect(received == frames)
+        #expect(received.count == frames.count)
+        let isSame = received == frames
+        #expect(isSame)
         #expect(stream.statistics.fecPacketsReceived > 40)
         #expect(stream.statistics.packetsDuplicated == 0)
     }

@@ -18,6 +18,11 @@ package struct VP8PayloadDescriptor: Equatable, Sendable {
             self.value = value & (isLong ? 0x7FFF : 0x7F)
             self.isLong = isLong
         }
+
+        /// Whether this is the very next picture after `other`, whose width it wraps with.
+        func follows(_ other: PictureID) -> Bool {
+            value == (other.value &+ 1) & (isLong && other.isLong ? 0x7FFF : isLong ? 0xFFFF : 0x7F)
+        }
     }
 
     package struct TemporalLayer: Equatable, Sendable {

@@ -70,9 +70,13 @@ package struct VideoJitterBuffer: Sendable {
         var isEmpty: Bool
         var startsFrame: Bool
         var startsKeyFrame: Bool
+        var pictureID: VP8PayloadDescriptor.PictureID?
         var receivedAt: Instant
         var bytes: [UInt8]
     }
+
+    /// Packets between two pictures that may be passed over at once.
+    private static let longestGap: Int64 = 16
 
     package let configuration: Configuration
     package private(set) var state: State = .waitingForKeyFrame
@@ -95,6 +99,8 @@ package struct VideoJitterBuffer: Sendable {
     /// The first number of the next frame that has not been looked at.
     private var cursor: Int64 = 0
     private var blockedSince: Instant?
+    /// Of the frame that went out last.
+    private var lastPictureID: VP8PayloadDescriptor.PictureID?
 
     package init(_ configuration: Configuration = Configuration()) {
         self.configuration = configuration
@@ -120,7 +126,7 @@ package struct VideoJitterBuffer: Sendable {
 
         var slot = Slot(
             number: number, timestamp: timestamp, marker: marker, isEmpty: true, startsFrame: false,
-            startsKeyFrame: false, receivedAt: now, bytes: [])
+            startsKeyFrame: false, pictureID: nil, receivedAt: now, bytes: [])
         parse(payload, into: &slot)
         if byteCount + slot.bytes.count > configuration.byteLimit { giveUp(upTo: highest + 1, now: now) }
         guard let raised = self.floor, number >= raised else {
@@ -165,6 +171,7 @@ package struct VideoJitterBuffer: Sendable {
         keyFrameStarts.removeAll()
         ready.removeAll()
         blockedSince = nil
+        lastPictureID = nil
     }
 
     /// For tests of the bounds.
@@ -216,6 +223,11 @@ package struct VideoJitterBuffer: Sendable {
                 emit(start..<end, now: now)
                 hasProgressed = true
             case .incomplete(let missing):
+                if missing == start, let next = nextPicture(after: start) {
+                    release(upTo: next)
+                    hasProgressed = true
+                    continue
+                }
                 cursor = missing
                 if highest < missing {
                     blockedSince = nil
@@ -228,6 +240,19 @@ package struct VideoJitterBuffer: Sendable {
                 return
             }
         }
+    }
+
+    /// Where the very next picture begins, if what is missing before it was no picture: padding or a parity packet,
+    /// which nobody needs to wait for. Picture ids tell (RFC 7741 §4.2: each picture's is one more than that before).
+    private func nextPicture(after start: Int64) -> Int64? {
+        guard let lastPictureID else { return nil }
+        for number in start + 1..<start + 1 + Self.longestGap {
+            guard number <= highest, let slot = slots[index(number)], slot.number == number, !slot.isEmpty else {
+                continue
+            }
+            return slot.startsFrame && slot.pictureID?.follows(lastPictureID) == true ? number : nil
+        }
+        return nil
     }
 
     /// Starts decoding with the first key frame that is complete.
@@ -263,6 +288,7 @@ package struct VideoJitterBuffer: Sendable {
             if number == range.lowerBound {
                 frame.isKeyFrame = slot.startsKeyFrame
                 frame.rtpTimestamp = slot.timestamp
+                lastPictureID = slot.pictureID
             }
             frame.firstPacketReceivedAt = min(frame.firstPacketReceivedAt, slot.receivedAt)
             payload.append(contentsOf: slot.bytes)
@@ -337,6 +363,7 @@ package struct VideoJitterBuffer: Sendable {
         }
         slot.isEmpty = false
         slot.startsFrame = parsed.descriptor.startsFrame
+        slot.pictureID = slot.startsFrame ? parsed.descriptor.pictureID : nil
         let frame = payload.extracting(parsed.byteCount..<payload.byteCount)
         slot.startsKeyFrame = slot.startsFrame && frame.unsafeLoad(fromByteOffset: 0, as: UInt8.self) & 1 == 0
         slot.bytes = spareBuffers.popLast() ?? []
