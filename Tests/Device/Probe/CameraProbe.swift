@@ -104,9 +104,11 @@ enum CameraProbe {
         var report = journal.report
         let format = camera.format
         let stopBegan = MonotonicClock.now
+        let inDriver = system.counts.secondsInDriver
         camera.stop()
         report.stopBeganAt = stopBegan.seconds
         report.stopSeconds = (MonotonicClock.now - stopBegan).inSeconds
+        report.stopSecondsInDriver = system.counts.secondsInDriver - inDriver
         report.devicesOpenAfterStop = system.counts.openDevices
         consumer.close()
         report.frames = follower.frames

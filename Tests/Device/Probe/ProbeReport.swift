@@ -58,6 +58,8 @@ struct ProbeReport: Encodable {
     var ledger: Ledger?
     var stopBeganAt = 0.0
     var stopSeconds = 0.0
+    /// How much of that the driver took.
+    var stopSecondsInDriver = 0.0
     var devicesOpenAfterStop = 0
     /// When the capturer is gone.
     var system: WatchedV4L2.Counts?

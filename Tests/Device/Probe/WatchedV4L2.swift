@@ -8,6 +8,8 @@ final class WatchedV4L2: V4L2System {
     struct Counts: Encodable, Sendable {
         /// All that the driver was asked.
         var requests = 0
+        /// For how long the driver was at it: with requests, closing and unmapping.
+        var secondsInDriver = 0.0
         var buffersDequeued = 0
         var erroneousBuffers = 0
         /// Numbers missing between dequeued buffers of one stream.
@@ -36,6 +38,13 @@ final class WatchedV4L2: V4L2System {
     func nodes() -> [String] { kernel.nodes() }
 
     func access(to path: String) -> V4L2Access? { kernel.access(to: path) }
+
+    /// Adds the time that `body` takes to that of the driver.
+    fileprivate func timed<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        let began = MonotonicClock.now
+        defer { state.withLock { $0.secondsInDriver += (MonotonicClock.now - began).inSeconds } }
+        return try body()
+    }
 
     func makePoller() throws(V4L2Error) -> any V4L2Poller {
         WatchedPoller(try kernel.makePoller())
@@ -106,20 +115,21 @@ private final class WatchedDevice: V4L2Device {
         let mapping = try kernel.map(length: length, offset: offset)
         let system = system
         system.state.withLock { $0.mappings += 1 }
+        let held = Mutex<V4L2Mapping?>(mapping)
         return V4L2Mapping(mapping.bytes) {
-            withExtendedLifetime(mapping) {}
+            system.timed { held.withLock { $0 = nil } }
             system.state.withLock { $0.mappings -= 1 }
         }
     }
 
     func close() {
         countClose()
-        kernel.close()
+        system.timed { kernel.close() }
     }
 
     private func ask(_ request: V4L2Request) throws(V4L2Error) -> V4L2Answer {
         system.state.withLock { $0.requests += 1 }
-        return try kernel.perform(request)
+        return try system.timed { () throws(V4L2Error) in try kernel.perform(request) }
     }
 
     /// A list of the one format, if the driver has it.
