@@ -68,6 +68,9 @@ let package = Package(
         .target(
             name: "EmisoraDTLS", dependencies: ["EmisoraCore", "EmisoraCrypto", "CEmisoraOpenSSL"],
             path: "Sources/Network/DTLS"),
+        .target(
+            name: "EmisoraTLS", dependencies: ["EmisoraCore", "EmisoraCrypto", "CEmisoraOpenSSL"],
+            path: "Sources/Network/TLS"),
 
         // Floor 3
         .target(
@@ -123,7 +126,8 @@ let package = Package(
             dependencies: [
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
                 "EmisoraEventLoop", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing", "EmisoraRTP", "EmisoraSDP",
-                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraTLS", "EmisoraTURN",
+                "EmisoraVideo",
             ],
             path: "Sources/Emisora"),
 
@@ -177,10 +181,10 @@ let package = Package(
             name: "EmisoraPeerEngineTests",
             dependencies: [
                 "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraPeerEngine", "EmisoraRTP",
-                "EmisoraSDP", "EmisoraSimulation",
+                "EmisoraSDP", "EmisoraSTUN", "EmisoraSimulation",
             ],
             path: "Tests/PeerEngine"),
-        .testTarget(name: "EmisoraTests", dependencies: ["Emisora"], path: "Tests/Emisora"),
+        .testTarget(name: "EmisoraTests", dependencies: ["Emisora", "EmisoraICE"], path: "Tests/Emisora"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
         .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),
@@ -253,7 +257,7 @@ let package = Package(
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
         .executableTarget(
-            name: "camera-probe", dependencies: ["EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
+            name: "camera-probe", dependencies: ["Emisora", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Tests/Device/Probe"),
         .testTarget(
             name: "EmisoraEventLoopTests", dependencies: ["EmisoraCore", "EmisoraEventLoop"], path: "Tests/EventLoop"),

@@ -2,4 +2,5 @@
 @_exported import EmisoraAudio
 @_exported import EmisoraCapture
 @_exported import EmisoraCore
+@_exported import EmisoraTURN
 @_exported import EmisoraVideo

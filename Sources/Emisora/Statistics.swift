@@ -36,6 +36,8 @@ public struct PublisherStatistics: Sendable {
     /// The worst of the present receivers, in seconds; `nil` before the first report.
     public var roundTripTime: Double?
     public var delivery: [DeliveryLedger]
+    /// One for each present receiver.
+    public var transports: [TransportStatistics]
     /// What the encoders said last when something failed.
     public var lastError: String?
 }
@@ -64,6 +66,7 @@ public struct SubscriberStatistics: Sendable {
     public var dtlsCipher: String
     public var srtpCipher: String
     public var timeToFirstFrame: Duration?
+    public var transport: TransportStatistics
 }
 
 extension SessionCore {
@@ -92,6 +95,7 @@ extension SessionCore {
             pliCount: totals.pliCount, firCount: totals.firCount,
             roundTripTime: peers.compactMap { $0.remoteInboundVideo?.roundTripTime }.max(),
             delivery: Array(publication.fanout.ledgers.values) + [publication.pastDelivery],
+            transports: publication.peers.values.map(transportStatistics),
             lastError: video.lastError ?? audio.lastError)
     }
 
@@ -114,7 +118,8 @@ extension SessionCore {
             audioLevel: audio.audioLevel, totalSamplesReceived: audio.totalSamplesReceived,
             concealedSamples: audio.concealedSamples,
             currentRoundTripTime: peer.ice.currentRoundTripTime?.inSeconds, dtlsCipher: peer.security.dtlsCipher,
-            srtpCipher: peer.security.srtpCipher, timeToFirstFrame: subscriber.timeToFirstFrame)
+            srtpCipher: peer.security.srtpCipher, timeToFirstFrame: subscriber.timeToFirstFrame,
+            transport: transportStatistics(subscription.reception.peer))
     }
 }
 

@@ -18,6 +18,8 @@ struct PublishFigures: Encodable {
     var audioFramesEncoded: UInt64 = 0
     var totalEncodeTime = 0.0
     var subscribersTotal = 0
+    /// Of the receivers that were there last.
+    var transports: [TransportFigures] = []
     /// From the start to the first encoded picture.
     var timeToFirstFrameMs: Double?
     var duration = 0.0
@@ -56,6 +58,7 @@ struct WatchFigures: Encodable {
     var latencyP50Ms: Double?
     var latencyP95Ms: Double?
     var srtpCipher = ""
+    var transport: TransportFigures?
     var dtlsCipher = ""
 }
 

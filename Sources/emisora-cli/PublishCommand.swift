@@ -11,6 +11,10 @@ struct PublishCommand {
     private var duration: Double?
     private var isOnce = false
     private var cameraLog: String?
+    private var dumpPackets: String?
+
+    private var network = NetworkArguments()
+    private var sessionOptions = Session.Options()
 
     static let usage = "emisora publish ws://HOST:PORT/ROOM [options]"
 
@@ -26,6 +30,7 @@ struct PublishCommand {
         }
         self = box.command
         self.url = url
+        sessionOptions = try network.sessionOptions()
     }
 
     private init() {}
@@ -79,10 +84,13 @@ struct PublishCommand {
             ) {
                 set(\.cameraLog, $0.isEmpty ? nil : .some(.some($0)))
             },
+            .init(name: "dump-packets", values: PacketDumpFile.values, help: PacketDumpFile.help) {
+                set(\.dumpPackets, $0.isEmpty ? nil : .some(.some($0)))
+            },
             .init(name: "stream", values: Arguments.name, help: "the stream's name in the room (main)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? $0 : nil)
             },
-        ]
+        ] + NetworkArguments.options { change in change(&box.command.network) }
     }
 
     func run() async -> Int32 {
@@ -111,7 +119,12 @@ struct PublishCommand {
                 wish, clicks: clicks, films: films, cameraLog: cameraLog),
             audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
             options: .init(videoBitrate: bitrate))
-        let session = try await Termination.cancelling { [url] in try await Session.connect(to: url) }
+        let packets = try PacketDumpFile(dumpPackets)
+        var options = sessionOptions
+        options.packetDump = packets.dump
+        let session = try await Termination.cancelling { [url, options] in
+            try await Session.connect(to: url, options: options)
+        }
         let start = MonotonicClock.now
         do {
             try await Termination.cancelling { try await session.publish(publisher) }
@@ -133,6 +146,7 @@ struct PublishCommand {
         for (reason, count) in ledger.droppedByReason { figures.framesDroppedByReason[reason.rawValue] = count }
         figures.duration = (MonotonicClock.now - start).inSeconds
         Terminal.result(figures.jsonLine)
+        try packets.finish()
         if let error = await watcher.captureError { throw error }
     }
 }

@@ -47,6 +47,8 @@ actor PublishWatcher {
             case .subscriberDisconnected(_, let count, let reason):
                 Terminal.note("A viewer left (\(reason)); \(count) now.")
             case .signalingLost(let reason): Terminal.note("\(reason) Media goes on; trying again.")
+            case .subscriberFailed(_, let reason): Terminal.note("A viewer could not be reached: \(reason)")
+            case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
             case .signalingRestored: Terminal.note("The signaling server is back.")
             case .captureFailed(_, let error): Terminal.note("Capture failed: \(error)")
             case .disconnected(let reason): Terminal.note("Session over: \(reason)")
@@ -97,6 +99,7 @@ actor PublishWatcher {
         figures.audioFramesEncoded = now.audioFramesEncoded
         figures.totalEncodeTime = now.totalEncodeTime.inSeconds
         figures.subscribersTotal = subscribersTotal
+        if !now.transports.isEmpty { figures.transports = now.transports.map(TransportFigures.init) }
         figures.timeToFirstFrameMs = now.firstFrameEncodedAt.map { ($0 - start).inMilliseconds }
     }
 }

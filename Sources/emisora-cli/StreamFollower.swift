@@ -26,6 +26,7 @@ actor StreamFollower {
                 await keepFigures()
                 subscriber = nil
                 await follow(await session.streams)
+            case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
             case .signalingLost(let reason): Terminal.note("\(reason) Trying again.")
             default: break
             }
@@ -73,6 +74,7 @@ actor StreamFollower {
         figures.pliCount += now.pliCount
         figures.totalSamplesReceived += now.totalSamplesReceived
         figures.concealedSamples += now.concealedSamples
+        figures.transport = TransportFigures(now.transport)
         figures.srtpCipher = now.srtpCipher
         figures.dtlsCipher = now.dtlsCipher
         figures.timeToFirstFrameMs = figures.timeToFirstFrameMs ?? now.timeToFirstFrame?.inMilliseconds

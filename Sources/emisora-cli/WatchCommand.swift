@@ -8,6 +8,10 @@ struct WatchCommand {
     private var timeout = 30.0
     private var save: String?
     private var offerer: Offerer?
+    private var dumpPackets: String?
+
+    private var network = NetworkArguments()
+    private var sessionOptions = Session.Options()
 
     static let usage = "emisora watch ws://HOST:PORT/ROOM [options]"
 
@@ -28,6 +32,7 @@ struct WatchCommand {
         }
         self = box.command
         self.url = url
+        sessionOptions = try network.sessionOptions()
     }
 
     static var help: String { usage + "\n" + Arguments.help(options(Box())) }
@@ -51,10 +56,13 @@ struct WatchCommand {
             .init(name: "offerer", values: "subscriber|publisher", help: "who makes the offer (subscriber)") {
                 set(\.offerer, Offerer(rawValue: $0).map { .some($0) })
             },
+            .init(name: "dump-packets", values: PacketDumpFile.values, help: PacketDumpFile.help) {
+                set(\.dumpPackets, $0.isEmpty ? nil : .some(.some($0)))
+            },
             .init(name: "stream", values: Arguments.name, help: "which stream of the room (the first)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? .some(.some($0)) : nil)
             },
-        ]
+        ] + NetworkArguments.options { change in change(&box.command.network) }
     }
 
     func run() async -> Int32 {
@@ -75,7 +83,12 @@ struct WatchCommand {
     private func watch() async throws -> Int32 {
         let sink = try WatchSink(wanted: frames, save: save)
         let deadline = MonotonicClock.now + .nanoseconds(Int64(timeout * 1e9))
-        let session = try await Termination.cancelling { [url] in try await Session.connect(to: url) }
+        let packets = try PacketDumpFile(dumpPackets)
+        var options = sessionOptions
+        options.packetDump = packets.dump
+        let session = try await Termination.cancelling { [url, options] in
+            try await Session.connect(to: url, options: options)
+        }
         let watcher = StreamFollower(session: session, stream: stream, offerer: offerer, sink: sink)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await watcher.run() }
@@ -89,6 +102,7 @@ struct WatchCommand {
         await session.disconnect()
         let isComplete = sink.finish()
         Terminal.result(figures.jsonLine)
+        try packets.finish()
         if !isComplete {
             Terminal.note("emisora watch: \(sink.count) of \(frames) pictures were decoded.")
         }

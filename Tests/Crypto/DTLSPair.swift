@@ -36,8 +36,8 @@ final class DTLSPair {
 
     init(
         mtu: Int = DTLSTransport.maximumTransmissionUnit,
-        clientProfiles: [SRTPKeyingMaterial.Profile] = [.aeadAes128Gcm, .aes128CmHmacSha1_80],
-        serverProfiles: [SRTPKeyingMaterial.Profile] = [.aeadAes128Gcm, .aes128CmHmacSha1_80]
+        clientProfiles: [SRTPKeyingMaterial.Profile] = [.aeadAes128Gcm, .aeadAes256Gcm, .aes128CmHmacSha1_80],
+        serverProfiles: [SRTPKeyingMaterial.Profile] = [.aeadAes128Gcm, .aeadAes256Gcm, .aes128CmHmacSha1_80]
     ) throws {
         var random = SecureRandom()
         clientCertificate = try Certificate(unixTime: 1_800_000_000, using: &random)

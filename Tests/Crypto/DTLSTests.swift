@@ -38,15 +38,35 @@ import Testing
         #expect(!"\(keys) \(DTLSTransport.Event.connected(keys)) \(dumped)".contains("171"))
     }
 
-    @Test func theOlderProfileIsTakenWhereThePeerHasNoOther() throws {
-        let pair = try DTLSPair(clientProfiles: [.aes128CmHmacSha1_80])
+    @Test(
+        "RFC 5764 §4.1.1: each profile is agreed on where the peer has no other, in both roles",
+        arguments: [
+            (SRTPKeyingMaterial.Profile.aes128CmHmacSha1_80, 30, "SRTP_AES128_CM_HMAC_SHA1_80"),
+            (.aeadAes128Gcm, 28, "SRTP_AEAD_AES_128_GCM"), (.aeadAes256Gcm, 44, "SRTP_AEAD_AES_256_GCM"),
+        ], [DTLSPair.Side.client, .server])
+    func theOnlyCommonProfileIsTaken(
+        profile: (only: SRTPKeyingMaterial.Profile, byteCount: Int, name: String), side: DTLSPair.Side
+    ) throws {
+        let pair =
+            side == .client
+            ? try DTLSPair(clientProfiles: [profile.only]) : try DTLSPair(serverProfiles: [profile.only])
         pair.exchangeFingerprints()
         pair.startBoth()
         pair.exchange()
         let client = try #require(pair.keys(of: .client))
-        #expect(client.profile == .aes128CmHmacSha1_80)
-        #expect(client.local.count == 30)
-        #expect(client.local == pair.keys(of: .server)?.remote)
+        let server = try #require(pair.keys(of: .server))
+        #expect(client.profile == profile.only && server.profile == profile.only)
+        #expect(client.local.count == profile.byteCount)
+        #expect(client.local == server.remote && client.remote == server.local)
+        #expect(pair.client.statistics?.srtpCipher == profile.name)
+    }
+
+    @Test func theServersOrderDecidesWhateverTheClients() throws {
+        let pair = try DTLSPair(clientProfiles: [.aes128CmHmacSha1_80, .aeadAes256Gcm, .aeadAes128Gcm])
+        pair.exchangeFingerprints()
+        pair.startBoth()
+        pair.exchange()
+        #expect(pair.keys(of: .client)?.profile == .aeadAes128Gcm)
     }
 
     @Test(arguments: [

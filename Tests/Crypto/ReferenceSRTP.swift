@@ -7,9 +7,12 @@ struct ReferenceSRTP {
         // swift-format-ignore: AlwaysUseLowerCamelCase
         case aes128CmHmacSha1_80
         case aeadAes128Gcm
+        case aeadAes256Gcm
 
-        var saltByteCount: Int { self == .aeadAes128Gcm ? 12 : 14 }
-        var tagByteCount: Int { self == .aeadAes128Gcm ? 16 : 10 }
+        var isAEAD: Bool { self != .aes128CmHmacSha1_80 }
+        var keyByteCount: Int { self == .aeadAes256Gcm ? 32 : 16 }
+        var saltByteCount: Int { isAEAD ? 12 : 14 }
+        var tagByteCount: Int { isAEAD ? 16 : 10 }
     }
 
     /// The keys of RTP or of RTCP.
@@ -24,11 +27,11 @@ struct ReferenceSRTP {
     let rtcp: SessionKeys
 
     init(profile: Profile, masterKeyAndSalt: [UInt8]) {
-        let key = Array(masterKeyAndSalt[..<16])
-        let salt = Array(masterKeyAndSalt[16...])
+        let key = Array(masterKeyAndSalt[..<profile.keyByteCount])
+        let salt = Array(masterKeyAndSalt[profile.keyByteCount...])
         func keys(firstLabel: UInt8) -> SessionKeys {
             SessionKeys(
-                cipher: Self.derive(key: key, salt: salt, label: firstLabel, count: 16),
+                cipher: Self.derive(key: key, salt: salt, label: firstLabel, count: profile.keyByteCount),
                 authentication: Self.derive(key: key, salt: salt, label: firstLabel + 1, count: 20),
                 salt: Self.derive(key: key, salt: salt, label: firstLabel + 2, count: profile.saltByteCount))
         }
@@ -53,7 +56,7 @@ struct ReferenceSRTP {
             let iv = counterIV(keys: rtp, ssrc: packet[8..<12], index: Self.bytes(rollover) + packet[2..<4])
             let sealed = packet[..<header] + Self.aesCounterMode(key: rtp.cipher, iv: iv, Array(packet[header...]))
             return sealed + Self.tag(key: rtp.authentication, sealed + Self.bytes(rollover))
-        case .aeadAes128Gcm:
+        case .aeadAes128Gcm, .aeadAes256Gcm:
             let iv = nonce(keys: rtp, ssrc: packet[8..<12], index: Self.bytes(rollover) + packet[2..<4])
             return packet[..<header]
                 + Self.gcmSeal(
@@ -73,7 +76,7 @@ struct ReferenceSRTP {
             }
             let iv = counterIV(keys: rtp, ssrc: packet[8..<12], index: Self.bytes(rollover) + packet[2..<4])
             return sealed[..<header] + Self.aesCounterMode(key: rtp.cipher, iv: iv, Array(sealed[header...]))
-        case .aeadAes128Gcm:
+        case .aeadAes128Gcm, .aeadAes256Gcm:
             let iv = nonce(keys: rtp, ssrc: packet[8..<12], index: Self.bytes(rollover) + packet[2..<4])
             return Self.gcmOpen(
                 key: rtp.cipher, iv: iv, associated: Array(packet[..<header]), sealed: Array(packet[header...])
@@ -92,7 +95,7 @@ struct ReferenceSRTP {
             let sealed =
                 packet[..<8] + (encrypted ? Self.aesCounterMode(key: rtcp.cipher, iv: iv, body) : body) + trailer
             return sealed + Self.tag(key: rtcp.authentication, Array(sealed))
-        case .aeadAes128Gcm:
+        case .aeadAes128Gcm, .aeadAes256Gcm:
             let iv = nonce(keys: rtcp, ssrc: packet[4..<8], index: [0, 0] + Self.bytes(index))
             let clear = encrypted ? Array(packet[..<8]) : packet
             let sealed = Self.gcmSeal(
@@ -104,7 +107,7 @@ struct ReferenceSRTP {
     /// `nil` where the tag is wrong or the packet is not encrypted.
     func unprotect(rtcp packet: [UInt8]) -> (packet: [UInt8], index: UInt32)? {
         guard packet.count >= 8 + profile.tagByteCount + 4 else { return nil }
-        let trailerEnd = profile == .aeadAes128Gcm ? packet.count : packet.count - 10
+        let trailerEnd = profile.isAEAD ? packet.count : packet.count - 10
         let trailer = Array(packet[trailerEnd - 4..<trailerEnd])
         let word = trailer.reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
         guard word & 0x8000_0000 != 0 else { return nil }
@@ -117,7 +120,7 @@ struct ReferenceSRTP {
             return (
                 packet[..<8] + Self.aesCounterMode(key: rtcp.cipher, iv: iv, Array(packet[8..<trailerEnd - 4])), index
             )
-        case .aeadAes128Gcm:
+        case .aeadAes128Gcm, .aeadAes256Gcm:
             let iv = nonce(keys: rtcp, ssrc: packet[4..<8], index: [0, 0] + Self.bytes(index))
             return Self.gcmOpen(
                 key: rtcp.cipher, iv: iv, associated: packet[..<8] + trailer,
@@ -162,7 +165,7 @@ struct ReferenceSRTP {
         defer { EVP_CIPHER_CTX_free(context) }
         var out = [UInt8](repeating: 0, count: input.count + 16)
         var count: Int32 = 0
-        EVP_EncryptInit_ex(context, EVP_aes_128_ctr(), nil, key, iv)
+        EVP_EncryptInit_ex(context, key.count == 32 ? EVP_aes_256_ctr() : EVP_aes_128_ctr(), nil, key, iv)
         EVP_EncryptUpdate(context, &out, &count, input, Int32(input.count))
         return Array(out[..<Int(count)])
     }
@@ -174,7 +177,7 @@ struct ReferenceSRTP {
         var tag = [UInt8](repeating: 0, count: 16)
         var ignored: Int32 = 0
         var count: Int32 = 0
-        EVP_EncryptInit_ex(context, EVP_aes_128_gcm(), nil, key, iv)
+        EVP_EncryptInit_ex(context, key.count == 32 ? EVP_aes_256_gcm() : EVP_aes_128_gcm(), nil, key, iv)
         EVP_EncryptUpdate(context, nil, &ignored, associated, Int32(associated.count))
         if !plain.isEmpty { EVP_EncryptUpdate(context, &out, &count, plain, Int32(plain.count)) }
         EVP_EncryptFinal_ex(context, &tag, &ignored)
@@ -192,7 +195,7 @@ struct ReferenceSRTP {
         var last = [UInt8](repeating: 0, count: 16)
         var ignored: Int32 = 0
         var count: Int32 = 0
-        EVP_DecryptInit_ex(context, EVP_aes_128_gcm(), nil, key, iv)
+        EVP_DecryptInit_ex(context, key.count == 32 ? EVP_aes_256_gcm() : EVP_aes_128_gcm(), nil, key, iv)
         EVP_DecryptUpdate(context, nil, &ignored, associated, Int32(associated.count))
         if !cipherText.isEmpty { EVP_DecryptUpdate(context, &out, &count, cipherText, Int32(cipherText.count)) }
         EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, 16, &tag)

@@ -21,7 +21,7 @@ import Testing
     @Test(arguments: SRTPProfile.allCases)
     func theReferenceReadsOurRTP(profile: SRTPProfile) throws {
         var random = SeededRandom(seed: 1)
-        let keys = random.bytes(16 + profile.saltByteCount)
+        let keys = random.bytes(profile.keyByteCount + profile.saltByteCount)
         let outbound = try SRTPContext(profile: profile, masterKeyAndSalt: keys, direction: .outbound)
         let reference = ReferenceSRTP(profile: profile.reference, masterKeyAndSalt: keys)
         for number in 0..<300 {
@@ -37,7 +37,7 @@ import Testing
     @Test(arguments: SRTPProfile.allCases)
     func weReadTheReferencesRTP(profile: SRTPProfile) throws {
         var random = SeededRandom(seed: 2)
-        let keys = random.bytes(16 + profile.saltByteCount)
+        let keys = random.bytes(profile.keyByteCount + profile.saltByteCount)
         let inbound = try SRTPContext(profile: profile, masterKeyAndSalt: keys, direction: .inbound)
         let reference = ReferenceSRTP(profile: profile.reference, masterKeyAndSalt: keys)
         for number in 0..<300 {
@@ -51,7 +51,7 @@ import Testing
     @Test(arguments: SRTPProfile.allCases)
     func packetsOutOfOrderAroundTheWrapAreRead(profile: SRTPProfile) throws {
         var random = SeededRandom(seed: 3)
-        let keys = random.bytes(16 + profile.saltByteCount)
+        let keys = random.bytes(profile.keyByteCount + profile.saltByteCount)
         let inbound = try SRTPContext(profile: profile, masterKeyAndSalt: keys, direction: .inbound)
         let reference = ReferenceSRTP(profile: profile.reference, masterKeyAndSalt: keys)
         let order = [65_530, 65_535, 65_533, 65_536, 65_534, 65_538, 65_537, 65_531]
@@ -65,7 +65,7 @@ import Testing
     @Test(arguments: SRTPProfile.allCases)
     func theReferenceReadsOurRTCP(profile: SRTPProfile) throws {
         var random = SeededRandom(seed: 4)
-        let keys = random.bytes(16 + profile.saltByteCount)
+        let keys = random.bytes(profile.keyByteCount + profile.saltByteCount)
         let outbound = try SRTPContext(profile: profile, masterKeyAndSalt: keys, direction: .outbound)
         let reference = ReferenceSRTP(profile: profile.reference, masterKeyAndSalt: keys)
         var lastIndex: UInt32?
@@ -82,13 +82,31 @@ import Testing
     @Test(arguments: SRTPProfile.allCases)
     func weReadTheReferencesRTCP(profile: SRTPProfile) throws {
         var random = SeededRandom(seed: 5)
-        let keys = random.bytes(16 + profile.saltByteCount)
+        let keys = random.bytes(profile.keyByteCount + profile.saltByteCount)
         let inbound = try SRTPContext(profile: profile, masterKeyAndSalt: keys, direction: .inbound)
         let reference = ReferenceSRTP(profile: profile.reference, masterKeyAndSalt: keys)
         for number in 0..<100 {
             let plain = rtcp(body: random.bytes(number * 4))
             let sealed = reference.protect(rtcp: plain, index: UInt32(number + 7))
             #expect(try inbound.unprotect(rtcp: sealed) == plain)
+        }
+    }
+
+    /// Sequence numbers in steps, so that three wraps cost few packets; the receiver sees every other one.
+    @Test(
+        "RFC 3711 §3.3.1: the rollover counter is right through three wraps, from any first number",
+        arguments: SRTPProfile.allCases, [0, 1, 32_767, 32_768, 65_530] as [UInt16])
+    func theRolloverCounterFollowsTheWraps(profile: SRTPProfile, first: UInt16) throws {
+        let (outbound, inbound) = try pair(profile)
+        var random = SeededRandom(seed: 21)
+        for step in 0..<400 {
+            let number = first &+ UInt16(truncatingIfNeeded: step * 500)
+            for (ssrc, isDelivered) in [(UInt32(1), step % 2 == 0), (2, step % 3 == 0)] {
+                let plain = rtp(number, ssrc: ssrc, payload: random.bytes(40), using: &random)
+                let sealed = try outbound.protect(rtp: plain)
+                guard isDelivered else { continue }
+                #expect(try inbound.unprotect(rtp: sealed) == plain, "step \(step)")
+            }
         }
     }
 
@@ -106,7 +124,9 @@ import Testing
         #expect(throws: SRTPError.replayed) { try inbound.unprotect(rtcp: report) }
     }
 
-    @Test(arguments: SRTPProfile.allCases)
+    @Test(
+        "RFC 3711 §3.3.2: the replay window holds 1024 packets, sixteen times the least",
+        arguments: SRTPProfile.allCases)
     func aPacketAtTheEndOfTheWindowIsReadAndOneBehindItIsNot(profile: SRTPProfile) throws {
         let (outbound, inbound) = try pair(profile)
         var random = SeededRandom(seed: 7)
@@ -239,8 +259,11 @@ import Testing
     }
 
     /// Two packets under one nonce would give GCM's authentication key away (RFC 7714 §9.1).
-    @Test func aChangedPacketUnderAnOldIndexIsRefusedByGCM() throws {
-        let (outbound, _) = try pair(.aeadAes128Gcm)
+    @Test(
+        "RFC 7714 §9.1: a changed packet under an old index is refused",
+        arguments: [SRTPProfile.aeadAes128Gcm, .aeadAes256Gcm])
+    func aChangedPacketUnderAnOldIndexIsRefusedByGCM(profile: SRTPProfile) throws {
+        let (outbound, _) = try pair(profile)
         var random = SeededRandom(seed: 14)
         let packets = (1...2000).map { rtp($0, shape: 3, payload: random.bytes(30), using: &random) }
         for packet in packets { _ = try outbound.protect(rtp: packet) }
@@ -287,7 +310,7 @@ import Testing
 
     private func pair(_ profile: SRTPProfile, seed: UInt64 = 99) throws -> (SRTPContext, SRTPContext) {
         var random = SeededRandom(seed: seed)
-        let keys = random.bytes(16 + profile.saltByteCount)
+        let keys = random.bytes(profile.keyByteCount + profile.saltByteCount)
         return (
             try SRTPContext(profile: profile, masterKeyAndSalt: keys, direction: .outbound),
             try SRTPContext(profile: profile, masterKeyAndSalt: keys, direction: .inbound)
@@ -320,6 +343,7 @@ extension SRTPProfile {
     fileprivate var reference: ReferenceSRTP.Profile {
         switch self {
         case .aeadAes128Gcm: .aeadAes128Gcm
+        case .aeadAes256Gcm: .aeadAes256Gcm
         case .aes128CmHmacSha1_80: .aes128CmHmacSha1_80
         }
     }

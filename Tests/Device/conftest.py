@@ -25,13 +25,7 @@ def plain_machine():
 
 
 @pytest.fixture(scope="session")
-def camera_machine():
-    """A machine with what captures, and two processors as the host has."""
-    return Machine(Image(programs=[V4L2_CTL, built("camera-probe", "EMISORA_CAMERA_PROBE")]), cpus=2)
-
-
-@pytest.fixture(scope="session")
 def machine():
-    """A machine with the whole tool, too."""
+    """A machine with what captures, publishes and watches, and two processors as the host has."""
     programs = [V4L2_CTL, built("emisora", "EMISORA_BIN"), built("camera-probe", "EMISORA_CAMERA_PROBE")]
     return Machine(Image(programs=programs), cpus=2)

@@ -16,5 +16,7 @@ await_more() { await "$1" $(($(grep -c "$1" "${3:-events}") + $2)) "${3:-events}
 inject() { v4l2-ctl -d "$(ls /dev/video* | head -n 1)" --set-ctrl="$1=1" >/dev/null; }
 unplug() { echo vivid.0 >/sys/bus/platform/drivers/vivid/unbind; }
 plug_in() { echo vivid.0 >/sys/bus/platform/drivers/vivid/bind; }
-now() { cut -d' ' -f1 /proc/uptime; }
+now() { read -r seconds _ </proc/uptime; echo $seconds; }
+# On each of two processors; see stalls.py.
+watch_stalls() { for cpu in 1 2; do taskset $cpu camera-probe stalls >stalls$cpu & done; }
 """

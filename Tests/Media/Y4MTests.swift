@@ -2,6 +2,7 @@ import EmisoraCapture
 import EmisoraCore
 import EmisoraVideo
 import Glibc
+import Synchronization
 import Testing
 
 @Suite struct Y4MTests {
@@ -106,6 +107,28 @@ import Testing
         #expect(letters.elementsEqual(letters.sorted()))
         #expect(letters.last == UInt8(ascii: "c"))
         #expect(consumer.ledger.captured == 3)
+    }
+
+    @Test func fileEndsInTimeHoweverFewPicturesAreWanted() async throws {
+        let pictures = ["a", "b", "c"].map { "FRAME\n" + String(repeating: $0, count: 12) }.joined()
+        let file = try TemporaryFile("YUV4MPEG2 W4 H2 F20:1\n" + pictures)
+        let ended = Mutex<Instant?>(nil)
+        let consumer = VideoCaptureConsumer(onReport: { report in
+            if case .ended(nil) = report { ended.withLock { $0 = MonotonicClock.now } }
+        })
+        consumer.open()
+        consumer.setHasSubscribers(true)
+        consumer.setWants(VideoWants(highestFrameRate: FrameRate(1, 1000)))
+        let capture = try FileCapture(path: file.path, playback: .once)
+        let begin = MonotonicClock.now
+        try capture.start(into: consumer)
+        #expect(await eventually { !capture.isCapturing })
+        capture.stop()
+        #expect(try #require(ended.withLock { $0 }) - begin >= .milliseconds(150))
+        // The first picture; the others were never read.
+        #expect(consumer.ledger.captured == 1)
+        let frame = try #require(take(1, from: consumer).first)
+        #expect(frame.plane(0).unsafeLoad(fromByteOffset: 0, as: UInt8.self) == UInt8(ascii: "a"))
     }
 
     @Test func loopedBeginsAgain() throws {

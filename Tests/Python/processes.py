@@ -24,7 +24,8 @@ def binary():
 class Process:
     _count = 0
 
-    def __init__(self, *arguments, env=None):
+    def __init__(self, *arguments, env=None, command=()):
+        """`command`: what runs it, such as `ip netns exec NAME`."""
         LOGS.mkdir(parents=True, exist_ok=True)
         Process._count += 1
         self.arguments = [str(a) for a in arguments]
@@ -34,7 +35,7 @@ class Process:
         self._out = open(self.out_path, "wb")
         self._err = open(self.err_path, "wb")
         self.process = subprocess.Popen(
-            [binary(), *self.arguments], stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
+            [*command, binary(), *self.arguments], stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
             env={**os.environ, **(env or {})})
 
     def stderr(self):
@@ -76,12 +77,13 @@ class Process:
 
 
 class Server(Process):
-    def __init__(self, port=0):
-        super().__init__("serve", "--host", "127.0.0.1", "--port", port)
-        self.port = int(self.wait_for_text(r"http://127\.0\.0\.1:(\d+)/").group(1))
+    def __init__(self, port=0, host="127.0.0.1", options=(), command=()):
+        super().__init__("serve", "--host", host, "--port", port, *options, command=command)
+        self.host = host
+        self.port = int(self.wait_for_text(rf"http://{re.escape(host)}:(\d+)/").group(1))
 
     def http(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
+        return f"http://{self.host}:{self.port}{path}"
 
     def room(self, name):
-        return f"ws://127.0.0.1:{self.port}/{name}"
+        return f"ws://{self.host}:{self.port}/{name}"

@@ -28,6 +28,15 @@ import Testing
             try ScreenCapture(display: display, frameRate: 20)
         }
         #expect(report.findings.isEmpty && report.skipped.isEmpty, "\(report)")
+        if isTimingJudged {
+            // This source never stands still.
+            let options = ConformanceOptions(checks: [.wants], cycles: 1, mustObeyWants: true)
+            let report = try await CaptureConformance.check(options: options) {
+                try ScreenCapture(display: display, frameRate: 20)
+            }
+            #expect(report.findings.isEmpty && report.skipped.isEmpty, "\(report)")
+            #expect(!report.description.contains("not judged"), "\(report)")
+        }
         withExtendedLifetime((server, terminal)) {}
     }
 }

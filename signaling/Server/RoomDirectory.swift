@@ -60,14 +60,17 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     private var random: Random
     private let limits: Limits
+    private let iceServers: [ICEServerDescription]
     private var lastConnection: UInt64 = 0
     private var participants: [ConnectionID: Participant] = [:]
     private var rooms: [String: Room] = [:]
     private var outputs: [Output] = []
     private var nextOutput = 0
 
-    init(random: Random, limits: Limits = Limits()) {
+    /// - Parameter iceServers: What every participant is told to connect with.
+    init(random: Random, limits: Limits = Limits(), iceServers: [ICEServerDescription] = []) {
         self.random = random
+        self.iceServers = iceServers
         self.limits = limits
     }
 
@@ -193,7 +196,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             .send(
                 .welcome(
                     version: SignalingProtocol.version, id: participant.id, room: room,
-                    streams: joined.streams.map { describe($0.name, by: $0.publisher) }), to: connection))
+                    streams: joined.streams.map { describe($0.name, by: $0.publisher) }, iceServers: iceServers),
+                to: connection))
         // To publishers only: were every viewer told of every other, a room of n would cost n² messages.
         for publisher in Set(joined.streams.map(\.publisher)) {
             outputs.append(.send(.participantJoined(id: participant.id), to: publisher))

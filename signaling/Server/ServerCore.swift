@@ -25,6 +25,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         var messageBurst = 500.0
         var messageRate = 100.0
         var limits = Directory.Limits()
+        /// STUN and TURN servers that are handed out to all who join.
+        var iceServers: [ICEServerDescription] = []
 
         init() {}
     }
@@ -44,10 +46,11 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     init(random: Random, settings: Settings = Settings()) {
         self.settings = settings
-        directory = Directory(random: random, limits: settings.limits)
+        directory = Directory(random: random, limits: settings.limits, iceServers: settings.iceServers)
         // A generator is a value: two copies of a seeded one would make the same ids, in tests only, and these two
         // make ids of different things.
-        whep = WHEPGateway(random: random, answerTimeout: settings.answerTimeout)
+        whep = WHEPGateway(
+            random: random, answerTimeout: settings.answerTimeout, iceServers: settings.iceServers)
     }
 
     // MARK: Websocket

@@ -63,10 +63,13 @@ final class ServerLoop: @unchecked Sendable {
     private var rooms: [OpaquePointer: String] = [:]
 
     /// Listens from here on; `run()` serves.
-    init(address: ListenAddress, answerTimeout: Duration) throws(SignalingServerError) {
+    init(
+        address: ListenAddress, answerTimeout: Duration, iceServers: [ICEServerDescription]
+    ) throws(SignalingServerError) {
         emisora_lws_silence()
         var settings = Core.Settings()
         settings.answerTimeout = answerTimeout
+        settings.iceServers = iceServers
         core = Core(random: SecureRandom(), settings: settings)
         interface = address.isWildcard ? nil : strdup(address.numeric)
         protocols.initialize(repeating: lws_protocols(), count: 3)

@@ -1,6 +1,7 @@
 import CEmisoraWebsockets
 import EmisoraCore
 import EmisoraCrypto
+import EmisoraSignalingProtocol
 import Glibc
 import Synchronization
 
@@ -23,10 +24,17 @@ package final class SignalingServer: Sendable {
         /// How long a WHEP client waits for the publisher's answer before it gets 504.
         package var answerTimeout: Duration = .seconds(10)
 
-        package init(host: String = "127.0.0.1", port: UInt16 = 8080, answerTimeout: Duration = .seconds(10)) {
+        /// STUN and TURN servers for all who join: W3C `RTCConfiguration.iceServers`.
+        package var iceServers: [ICEServerDescription] = []
+
+        package init(
+            host: String = "127.0.0.1", port: UInt16 = 8080, answerTimeout: Duration = .seconds(10),
+            iceServers: [ICEServerDescription] = []
+        ) {
             self.host = host
             self.port = port
             self.answerTimeout = answerTimeout
+            self.iceServers = iceServers
         }
     }
 
@@ -54,7 +62,8 @@ package final class SignalingServer: Sendable {
             if let running { return running.loop.port }
             let address = try ListenAddress(host: configuration.host, port: configuration.port)
             try address.checkFree()
-            let loop = try ServerLoop(address: address, answerTimeout: configuration.answerTimeout)
+            let loop = try ServerLoop(
+                address: address, answerTimeout: configuration.answerTimeout, iceServers: configuration.iceServers)
             var thread = pthread_t()
             let argument = Unmanaged.passRetained(loop)
             guard pthread_create(&thread, nil, runServerLoop, argument.toOpaque()) == 0 else {

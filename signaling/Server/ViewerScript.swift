@@ -5,6 +5,8 @@ enum ViewerScript {
         // Joins the room, offers to receive, shows what comes. The server's PROTOCOL.md describes the messages.
 
         const room = location.pathname.slice(1);
+        // ?relay: by TURN servers only, to find out whether they work.
+        const iceTransportPolicy = new URLSearchParams(location.search).has('relay') ? 'relay' : 'all';
         const byId = (id) => document.getElementById(id);
         const video = byId('video');
 
@@ -16,6 +18,7 @@ enum ViewerScript {
         let joined = false;
         let streams = [];          // [{stream, publisher}] of the room
         let wanted = null;         // the stream the person chose, or null for the first
+        let iceServers = [];       // those that the server hands out
         let call = null;           // the one subscription, see subscribe()
 
         document.title = room + ' · Emisora';
@@ -57,6 +60,7 @@ enum ViewerScript {
               joined = true;
               retryDelay = 250;
               streams = message.streams;
+              iceServers = message.iceServers || [];
               choose();
               break;
             case 'streamPublished':
@@ -69,6 +73,9 @@ enum ViewerScript {
               break;
             case 'answer':
               if (isCurrent(message)) accept(call, message.sdp);
+              break;
+            case 'offer':
+              if (isCurrent(message)) reaccept(call, message.sdp);
               break;
             case 'candidate':
               if (isCurrent(message)) addCandidate(call, message);
@@ -123,7 +130,7 @@ enum ViewerScript {
         // --- the connection ----------------------------------------------------------------------------------------
 
         async function subscribe(target) {
-          const peer = new RTCPeerConnection();
+          const peer = new RTCPeerConnection({ iceServers, iceTransportPolicy });
           const mine = call = { id: newId(), stream: target.stream, publisher: target.publisher, peer, orphan: false,
             started: performance.now(), early: [], held: [], bytes: -1, moved: 0, previous: null };
           page.firstFrameMs = null;
@@ -176,6 +183,17 @@ enum ViewerScript {
             mine.early = [];
           } catch (error) {
             if (mine === call) ended('The answer could not be used: ' + error.message);
+          }
+        }
+
+        // The publisher's network has changed. An open offer of ours gives way to its.
+        async function reaccept(mine, sdp) {
+          try {
+            await mine.peer.setRemoteDescription({ type: 'offer', sdp });
+            await mine.peer.setLocalDescription();
+            if (mine === call) send({ type: 'answer', subscription: mine.id, sdp: mine.peer.localDescription.sdp });
+          } catch (error) {
+            if (mine === call) ended('The offer could not be used: ' + error.message);
           }
         }
 

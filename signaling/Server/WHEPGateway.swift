@@ -22,12 +22,17 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
     private var random: Random
     private let answerTimeout: Duration
     private let sessionLimit: Int
+    /// STUN and TURN servers as HTTP headers.
+    private let links: [String]
     private var sessions: [String: Session] = [:]
     private var sessionOfConnection: [Directory.ConnectionID: String] = [:]
     private var responses: [(HTTPResponse, HTTPRequestID)] = []
 
-    init(random: Random, answerTimeout: Duration, sessionLimit: Int = 1_000) {
+    init(
+        random: Random, answerTimeout: Duration, sessionLimit: Int = 1_000, iceServers: [ICEServerDescription] = []
+    ) {
         self.random = random
+        links = iceServers.flatMap(Self.links)
         self.answerTimeout = answerTimeout
         self.sessionLimit = sessionLimit
     }
@@ -52,7 +57,7 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
                         ("Access-Control-Allow-Headers", "Authorization, Content-Type, If-Match"),
                         ("Access-Control-Max-Age", "86400"), ("Accept-Post", "application/sdp"),
                         ("Accept-Patch", "application/trickle-ice-sdpfrag"),
-                    ]), to: id)
+                    ] + links.map { ("Link", $0) }), to: id)
         case (.get, _), (.head, _):
             respond(HTTPResponse(status: 204), to: id)
         case (.post, false):
@@ -155,9 +160,9 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
                     headers: [
                         ("Content-Type", "application/sdp"),
                         ("Location", "/whep/\(session.room)/\(session.stream)/\(id)"),
-                        ("Access-Control-Expose-Headers", "Location"),
+                        ("Access-Control-Expose-Headers", "Location, Link"),
                         ("Accept-Patch", "application/trickle-ice-sdpfrag"),
-                    ], body: Array(sdp.utf8)), to: waiting.request)
+                    ] + links.map { ("Link", $0) }, body: Array(sdp.utf8)), to: waiting.request)
         case .subscriptionEnded(id, let reason):
             answer(session, with: Self.problem(for: reason))
             forget(id, directory: &directory)
@@ -172,6 +177,20 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
         default:
             // The publisher's candidates stand in its answer; HTTP has no way to send more.
             break
+        }
+    }
+
+    /// draft-ietf-wish-whep §4.4: how a player is told of servers.
+    private static func links(_ server: ICEServerDescription) -> [String] {
+        func quoted(_ text: String) -> String {
+            "\"" + text.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)" }.joined() + "\""
+        }
+        return server.urls.map { url in
+            var link = "<\(url)>; rel=\"ice-server\""
+            if let username = server.username, let credential = server.credential {
+                link += "; username=\(quoted(username)); credential=\(quoted(credential)); credential-type=\"password\""
+            }
+            return link
         }
     }
 

@@ -5,8 +5,12 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -135,33 +139,137 @@ int emisora_udp_send(
     return sent < 0 ? -errno : sent;
 }
 
-// Addresses that must not be used for something new, by the flags of /proc/net/if_inet6.
-static bool is_unusable_v6(const emisora_address *address) {
-    enum { dad_failed = 0x08, deprecated = 0x20, tentative = 0x40 };
+// Flags of /proc/net/if_inet6.
+enum { v6_temporary = 0x01, v6_dad_failed = 0x08, v6_deprecated = 0x20, v6_tentative = 0x40 };
+
+static unsigned v6_flags(const emisora_address *address) {
     FILE *table = fopen("/proc/net/if_inet6", "re");
-    if (!table) return false;
-    bool found = false;
+    if (!table) return 0;
     uint64_t high, low;
-    unsigned flags;
-    while (!found && fscanf(table, "%16" SCNx64 "%16" SCNx64 " %*x %*x %*x %x %*s", &high, &low, &flags) == 3)
-        found = high == address->high && low == address->low && (flags & (dad_failed | deprecated | tentative));
+    unsigned flags, result = 0;
+    while (fscanf(table, "%16" SCNx64 "%16" SCNx64 " %*x %*x %*x %x %*s", &high, &low, &flags) == 3)
+        if (high == address->high && low == address->low) result |= flags;
     fclose(table);
-    return found;
+    return result;
 }
 
-int emisora_interface_addresses(emisora_address *addresses, char *names, int capacity) {
+int emisora_interface_addresses(emisora_address *addresses, char *names, uint8_t *are_temporary, int capacity) {
     struct ifaddrs *list;
     if (getifaddrs(&list) != 0) return -1;
     int count = 0;
     for (struct ifaddrs *entry = list; entry && count < capacity; entry = entry->ifa_next) {
         if (!entry->ifa_addr || !(entry->ifa_flags & IFF_UP)) continue;
         if (!from_system(entry->ifa_addr, &addresses[count])) continue;
-        if (addresses[count].is_v6 && is_unusable_v6(&addresses[count])) continue;
+        unsigned flags = addresses[count].is_v6 ? v6_flags(&addresses[count]) : 0;
+        // Addresses that must not be used for something new.
+        if (flags & (v6_dad_failed | v6_deprecated | v6_tentative)) continue;
+        are_temporary[count] = (flags & v6_temporary) != 0;
         strncpy(names + 16 * count, entry->ifa_name, 15);
         names[16 * count + 15] = 0;
         count++;
     }
     freeifaddrs(list);
+    return count;
+}
+
+int emisora_watch_addresses(void) {
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (fd < 0) return -1;
+    struct sockaddr_nl address = {
+        .nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR};
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0) {
+        int saved = errno;
+        close(fd);
+        errno = saved;
+        return -1;
+    }
+    return fd;
+}
+
+int emisora_source_address(const emisora_address *destination, emisora_address *source) {
+    socket_address to, from;
+    socklen_t length = to_system(destination, &to), from_length = sizeof from;
+    int fd = socket(to.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    int result = connect(fd, &to.any, length) == 0 && getsockname(fd, &from.any, &from_length) == 0 ? 0 : -1;
+    int saved = errno;
+    close(fd);
+    errno = saved;
+    if (result == 0) from_system(&from.any, source);
+    return result;
+}
+
+int emisora_tcp_connect(const emisora_address *remote, emisora_address *local) {
+    socket_address from, to;
+    socklen_t from_length = to_system(local, &from), length = to_system(remote, &to);
+    int fd = socket(to.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (bind(fd, &from.any, from_length) != 0 || (connect(fd, &to.any, length) != 0 && errno != EINPROGRESS)
+        || getsockname(fd, &from.any, &from_length) != 0) {
+        int saved = errno;
+        close(fd);
+        errno = saved;
+        return -1;
+    }
+    from_system(&from.any, local);
+    return fd;
+}
+
+int emisora_tcp_listen(emisora_address *local) {
+    socket_address from;
+    socklen_t length = to_system(local, &from);
+    int fd = socket(from.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    int on = 1;
+    if (local->is_v6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(fd, &from.any, length) != 0 || listen(fd, 64) != 0 || getsockname(fd, &from.any, &length) != 0) {
+        int saved = errno;
+        close(fd);
+        errno = saved;
+        return -1;
+    }
+    from_system(&from.any, local);
+    return fd;
+}
+
+int emisora_tcp_accept(int listener, emisora_address *local, emisora_address *remote) {
+    socket_address from, to;
+    socklen_t from_length = sizeof from, to_length = sizeof to;
+    int fd = accept4(listener, &to.any, &to_length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) return -1;
+    int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (getsockname(fd, &from.any, &from_length) != 0 || !from_system(&from.any, local)
+        || !from_system(&to.any, remote)) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+int emisora_socket_error(int socket) {
+    int error = 0;
+    socklen_t length = sizeof error;
+    return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+int emisora_resolve(const char *name, emisora_address *addresses, int capacity) {
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM, .ai_flags = AI_ADDRCONFIG};
+    struct addrinfo *list;
+    int code = getaddrinfo(name, NULL, &hints, &list);
+    // Only loopback has that family: AI_ADDRCONFIG would hide what is there.
+    if (code != 0) {
+        hints.ai_flags = 0;
+        code = getaddrinfo(name, NULL, &hints, &list);
+    }
+    // EAI codes are negative.
+    if (code != 0) return code < 0 ? code : -code;
+    int count = 0;
+    for (struct addrinfo *entry = list; entry && count < capacity; entry = entry->ai_next)
+        if (from_system(entry->ai_addr, &addresses[count])) count++;
+    freeaddrinfo(list);
     return count;
 }
 

@@ -19,12 +19,15 @@ protocol PeerOwner: AnyObject {
 final class Peer {
     let engine: Engine
     weak var owner: (any PeerOwner)?
+    var selectedPathChanges = 0
+    let use: SocketUse
     /// Sockets that only this peer uses; empty where it uses the shared ones.
-    fileprivate let ownSockets: [UDPSocket]
+    var ownSockets: [UDPSocket]
 
-    init(engine: Engine, owner: any PeerOwner, ownSockets: [UDPSocket] = []) {
+    init(engine: Engine, owner: any PeerOwner, use: SocketUse, ownSockets: [UDPSocket] = []) {
         self.engine = engine
         self.owner = owner
+        self.use = use
         self.ownSockets = ownSockets
     }
 }
@@ -44,26 +47,44 @@ protocol TurnParticipant: AnyObject {
     var nextDeadline: Instant? { get }
 }
 
+/// What a hub tells its session. All calls come on the loop's thread.
+protocol PeerHubOwner: AnyObject {
+    /// `reason` is a sentence for the person who entered the server.
+    func iceServerDidFail(url: String, reason: String)
+}
+
 /// All peer connections of a session on one thread: the shared sockets, which peer a datagram is for, and whose turn it
-/// is. Confined to the event loop's thread.
+/// is. Confined to the event loop's thread. Candidates and addresses stand in extensions.
 final class PeerHub: EventLoopClient {
     private static let maximumPeers = 256
 
     let loop: EventLoop
     let wallClock: WallClock
+    let options: Session.Options
+    weak var owner: (any PeerHubOwner)?
     private let security: DTLSContext
     private let pacer = CheckPacer()
-    private let batch = DatagramBatch()
-    private let addresses: [IPAddress]
-    private var sockets: [UDPSocket] = []
-    private var peers: [Peer] = []
+    let batch = DatagramBatch()
+    let names: ServerNames
+    let connector: TURNConnector
+    var addresses: [IPAddress]
+    /// Servers of the options, or of the room where there are none.
+    var endpoints: [ServerEndpoint] = []
+    var gatherings: [Gathering] = []
+    var regathering = RegatheringSchedule()
+    var addressWatch = AddressWatch()
+    var sockets: [UDPSocket] = []
+    private(set) var peers: [Peer] = []
     /// Which peer a path was last used by: what most datagrams are told apart by.
     private var peerOfPath: [ICEPath: Peer] = [:]
     private var participants: [any TurnParticipant] = []
 
-    init(loop: EventLoop, addresses: NetworkAddresses) throws(SessionError) {
+    init(loop: EventLoop, options: Session.Options) throws(SessionError) {
         self.loop = loop
+        self.options = options
         wallClock = SystemClock.wallClock()
+        names = ServerNames(loop: loop)
+        connector = TURNConnector(loop: loop, authorities: options.certificateAuthorities)
         var random = SecureRandom()
         do throws(OpenSSLError) {
             let unixTime = (wallClock.unixNanosecondsAtZero &+ SystemClock.now().nanoseconds) / 1_000_000_000
@@ -71,20 +92,30 @@ final class PeerHub: EventLoopClient {
         } catch {
             throw .system("The session's certificate cannot be made. \(error)")
         }
-        self.addresses = try addresses.resolve()
-        sockets = try bind()
+        addresses = try options.addresses.resolve()
+        do throws(ICEServerError) {
+            endpoints = try ServerEndpoint.read(options.iceServers)
+        } catch {
+            throw .invalidState(error.description)
+        }
+        sockets = try bind(addresses)
         loop.setClient(self)
+        watchAddresses()
     }
 
-    private func bind() throws(SessionError) -> [UDPSocket] {
+    var binder: SocketBinder {
+        SocketBinder(loop: loop, ports: options.ports) { [weak self] datagram, source, local in
+            self?.receive(&datagram, path: ICEPath(local: local, remote: source))
+        }
+    }
+
+    /// Sockets for these addresses; one that cannot be had is passed over, unless none can.
+    func bind(_ addresses: [IPAddress]) throws(SessionError) -> [UDPSocket] {
         var sockets: [UDPSocket] = []
         var failures: [String] = []
         for ip in addresses {
             do throws(SystemError) {
-                let socket = try UDPSocket(binding: SocketAddress(ip: ip, port: 0), on: loop) {
-                    [unowned self] datagram, source, local in
-                    receive(&datagram, path: ICEPath(local: local, remote: source))
-                }
+                let socket = try binder.bind(ip)
                 batch.add(socket)
                 sockets.append(socket)
             } catch {
@@ -104,15 +135,18 @@ final class PeerHub: EventLoopClient {
         media: [PeerConfiguration.Media], sockets use: SocketUse, owner: any PeerOwner, now: Instant
     ) -> Peer? {
         guard peers.count < Self.maximumPeers, let security = try? DTLSSRTPSecurity(context: security),
-            let own = use == .own ? try? bind() : []
+            let own = use == .own ? try? bind(addresses) : []
         else { return nil }
         let engine = Engine(
             configuration: PeerConfiguration(
                 media: media, wallClock: wallClock,
-                localAddresses: (use == .own ? own : sockets).map(\.localAddress)),
+                localAddresses: (use == .own ? own : sockets).map(\.localAddress), iceOptions: iceOptions,
+                gathersCandidates: !endpoints.isEmpty),
             security: security, pacer: pacer, random: RandomSource(SecureRandom()), now: now)
-        let peer = Peer(engine: engine, owner: owner, ownSockets: own)
+        engine.packetTap = options.packetDump?.tap(wallClock: wallClock)
+        let peer = Peer(engine: engine, owner: owner, use: use, ownSockets: own)
         peers.append(peer)
+        gatherCandidates(for: peer, now: now)
         return peer
     }
 
@@ -124,10 +158,14 @@ final class PeerHub: EventLoopClient {
         peers.removeAll { $0 === peer }
         peerOfPath = peerOfPath.filter { $0.value !== peer }
         peerOfUnvalidatedPath = peerOfUnvalidatedPath.filter { $0.value !== peer }
-        for socket in peer.ownSockets {
-            socket.close()
-            batch.remove(socket)
-        }
+        for socket in peer.ownSockets { close(socket) }
+        for gathering in gatherings where gathering.peer === peer { gathering.close(now: now) }
+        sendOfGatherings(now: now)
+    }
+
+    func close(_ socket: UDPSocket) {
+        socket.close()
+        batch.remove(socket)
     }
 
     func add(_ participant: any TurnParticipant) {
@@ -138,11 +176,17 @@ final class PeerHub: EventLoopClient {
         participants.removeAll { $0 === participant }
     }
 
-    /// Ends everything: goodbyes are sent, sockets closed.
+    /// Ends everything: goodbyes are sent, relayed addresses given back, sockets closed.
     func shutdown(now: Instant) {
         for peer in peers { close(peer, now: now) }
-        for socket in sockets { socket.close() }
+        for gathering in gatherings { gathering.close(now: now) }
+        sendOfGatherings(now: now)
+        batch.flush()
+        for gathering in gatherings { gathering.closeSockets() }
+        gatherings.removeAll()
+        for socket in sockets { close(socket) }
         sockets.removeAll()
+        addressWatch.close()
         participants.removeAll()
         loop.setClient(nil)
     }
@@ -151,30 +195,63 @@ final class PeerHub: EventLoopClient {
 
     func turnDidEnd(now: Instant) {
         for participant in participants { participant.turn(now: now) }
+        updateAddressesIfDue(now: now)
+        turnGatherings(now: now)
         for peer in peers {
             if let deadline = peer.engine.nextDeadline, deadline <= now { peer.engine.handleTimeout(now: now) }
             while let event = peer.engine.pollEvent() { peer.owner?.peer(peer, didEmit: event, now: now) }
             peer.owner?.peerDidAdvance(peer, now: now)
             send(from: peer, now: now)
         }
+        sendOfGatherings(now: now)
         batch.flush()
     }
 
     private func send(from peer: Peer, now: Instant) {
-        while batch.append({ slot in peer.engine.pollTransmit(into: &slot, now: now) }) {}
+        while batch.append({ slot in
+            while let transmit = peer.engine.pollTransmit(into: &slot, now: now) {
+                guard let relay = gatherings.first(where: { $0.isRelayed(transmit.source) }) else { return transmit }
+                if let wrapped = relay.wrap(transmit, in: &slot, now: now) { return wrapped }
+            }
+            return nil
+        }) {}
+    }
+
+    private func sendOfGatherings(now: Instant) {
+        for gathering in gatherings {
+            while batch.append({ slot in gathering.pollTransmit(into: &slot, now: now) }) {}
+        }
     }
 
     var nextDeadline: Instant? {
         var deadline = Instant.distantFuture
         for peer in peers { if let other = peer.engine.nextDeadline { deadline = min(deadline, other) } }
         for participant in participants { if let other = participant.nextDeadline { deadline = min(deadline, other) } }
+        for gathering in gatherings { if let other = gathering.nextDeadline { deadline = min(deadline, other) } }
+        for other in [regathering.deadline, addressWatch.deadline] { if let other { deadline = min(deadline, other) } }
         return deadline == .distantFuture ? nil : deadline
     }
 
     // MARK: Whose datagram is it?
 
-    private func receive(_ datagram: inout MutableRawSpan, path: ICEPath) {
+    func receive(_ datagram: inout MutableRawSpan, path: ICEPath) {
         let now = SystemClock.now()
+        for gathering in gatherings where gathering.isServer(path.remote) {
+            switch gathering.handle(datagram.bytes, path: path, now: now) {
+            case .ignored: continue
+            case .handled: return
+            case .data(let range, let relayed, let peer):
+                datagram.withUnsafeMutableBytes { bytes in
+                    var payload = UnsafeMutableRawBufferPointer(rebasing: bytes[range]).mutableBytes
+                    deliver(&payload, path: ICEPath(local: relayed, remote: peer), now: now)
+                }
+                return
+            }
+        }
+        deliver(&datagram, path: path, now: now)
+    }
+
+    private func deliver(_ datagram: inout MutableRawSpan, path: ICEPath, now: Instant) {
         guard let peer = owner(of: datagram.bytes, path: path) else { return }
         peer.engine.handle(datagram: &datagram, path: path, now: now)
         if peerOfPath[path] == nil, peer.engine.isValidated(path) { peerOfPath[path] = peer }
@@ -198,6 +275,12 @@ final class PeerHub: EventLoopClient {
 
     /// Paths that checks named us on but that are not validated yet; few, the newest kept.
     private var peerOfUnvalidatedPath: [ICEPath: Peer] = [:]
+
+    /// What stood on an address that is gone is another's when it comes back.
+    func forgetPaths(base: SocketAddress) {
+        peerOfPath = peerOfPath.filter { $0.key.local != base }
+        peerOfUnvalidatedPath = peerOfUnvalidatedPath.filter { $0.key.local != base }
+    }
 
     private func remember(_ peer: Peer, _ path: ICEPath) {
         if peerOfUnvalidatedPath.count >= Self.maximumPeers { peerOfUnvalidatedPath.removeAll() }

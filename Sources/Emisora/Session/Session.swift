@@ -13,17 +13,6 @@ import EmisoraSignalingClient
 /// The actor runs on the session's network thread. A lost signaling connection is restored by itself, while media that
 /// flows goes on.
 public actor Session {
-    public struct Options: Sendable {
-        public var addresses: NetworkAddresses
-        /// How long `connect` waits for the room's welcome.
-        public var connectTimeout: Duration
-
-        public init(addresses: NetworkAddresses = .automatic, connectTimeout: Duration = .seconds(10)) {
-            self.addresses = addresses
-            self.connectTimeout = connectTimeout
-        }
-    }
-
     public nonisolated let events: SessionEvents
     nonisolated let loop: EventLoop
     private let core: SessionCore

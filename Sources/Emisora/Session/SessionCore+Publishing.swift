@@ -20,6 +20,7 @@ extension SessionCore {
         let fanout = MediaFanout(video: publisher.video, audio: publisher.audio)
         hub.add(fanout)
         publications[publisher.name] = Publication(publisher: publisher, fanout: fanout)
+        hub.prepareSharedCandidates(now: SystemClock.now())
     }
 
     func announce(_ publisher: Publisher, attempt: Int, _ completion: @escaping Completion) {
@@ -118,7 +119,7 @@ extension SessionCore {
             channel.send(.bye(subscription: id, reason: .connectionFailed))
             endDelivery(id, reason: reason, now: now)
         case .stateChanged(.closed, let reason): endDelivery(id, reason: reason, now: now)
-        case .stateChanged, .remoteSourceEnded: break
+        case .stateChanged, .remoteSourceEnded, .localCandidate, .selectedPathChanged, .localAddressLost: break
         }
     }
 
@@ -134,6 +135,8 @@ extension SessionCore {
                 emit(
                     .subscriberDisconnected(
                         stream: name, count: publications[name]?.connected.count ?? 0, reason: reason))
+            } else if peer.engine.connectionState == .failed {
+                emit(.subscriberFailed(stream: name, reason: reason))
             }
         }
     }

@@ -6,6 +6,7 @@ import EmisoraPeerEngine
 import EmisoraSDP
 import EmisoraSignalingClient
 import EmisoraSignalingProtocol
+import EmisoraTURN
 
 /// The state of a session: what was published and subscribed, and what the room said. Its parts stand in extensions.
 final class SessionCore: @unchecked Sendable {
@@ -53,7 +54,7 @@ final class SessionCore: @unchecked Sendable {
     var roomStreams: [StreamDescription] = []
     private var participantID = ""
     private var welcomed: Completion?
-    private var isWelcome = false
+    private(set) var isWelcome = false
     private var wasWelcome = false
     private var isShutDown = false
     private var timers: [Timer] = []
@@ -66,7 +67,8 @@ final class SessionCore: @unchecked Sendable {
     }
 
     func start(_ options: Session.Options) throws(SessionError) {
-        let hub = try PeerHub(loop: loop, addresses: options.addresses)
+        let hub = try PeerHub(loop: loop, options: options)
+        hub.owner = self
         hub.add(self)
         self.hub = hub
         channel.open { [weak self, loop] event in
@@ -158,8 +160,10 @@ final class SessionCore: @unchecked Sendable {
 
     private func handle(_ message: SignalingMessage, now: Instant) {
         switch message {
-        case .welcome(_, let id, _, let streams):
+        case .welcome(_, let id, _, let streams, let servers):
             participantID = id
+            hub?.setRoomServers(servers.map(ICEServer.init), now: now)
+            if wasWelcome { hub?.refreshServers(now: now) }
             handleWelcome(streams)
         case .streamPublished(let stream):
             roomStreams.removeAll { $0.stream == stream.stream }
@@ -174,7 +178,8 @@ final class SessionCore: @unchecked Sendable {
         case .offer(let subscription, let sdp): handleOffer(subscription, sdp, now: now)
         case .answer(let subscription, let sdp): handleAnswer(subscription, sdp, now: now)
         case .candidate(let subscription, let candidate):
-            peer(of: subscription)?.engine.addRemoteCandidate(candidate.candidate, now: now)
+            peer(of: subscription)?.engine.addRemoteCandidate(
+                candidate.candidate, usernameFragment: candidate.usernameFragment, now: now)
         case .subscriptionEnded(let subscription, let reason), .bye(let subscription, let reason):
             handleEnd(subscription, reason: reason, now: now)
         case .error(let error): handle(error)
@@ -222,33 +227,13 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    private func peer(of subscription: String) -> Peer? {
+    func peer(of subscription: String) -> Peer? {
         subscriptions[subscription]?.reception.peer
             ?? publications.values.lazy.compactMap { $0.peers[subscription] }.first
     }
 
-    private func handleOffer(_ subscription: String, _ sdp: String, now: Instant) {
-        guard let peer = peer(of: subscription) else { return }
-        do throws(SDPError) {
-            channel.send(.answer(subscription: subscription, sdp: try peer.engine.answer(offer: sdp, now: now)))
-            completeSubscribe(subscription, .success(()))
-        } catch {
-            refuse(subscription, because: error, now: now)
-        }
-    }
-
-    private func handleAnswer(_ subscription: String, _ sdp: String, now: Instant) {
-        guard let peer = peer(of: subscription) else { return }
-        do throws(SDPError) {
-            try peer.engine.setRemoteAnswer(sdp, now: now)
-            completeSubscribe(subscription, .success(()))
-        } catch {
-            refuse(subscription, because: error, now: now)
-        }
-    }
-
     /// A description of the peer's that cannot be used ends its subscription, on whichever side we are.
-    private func refuse(_ subscription: String, because error: SDPError, now: Instant) {
+    func refuse(_ subscription: String, because error: SDPError, now: Instant) {
         channel.send(.bye(subscription: subscription, reason: .invalidOffer))
         endSubscription(subscription, reason: error.description, error: .system(error.description))
         endDelivery(subscription, reason: error.description, now: now)
@@ -274,8 +259,10 @@ final class SessionCore: @unchecked Sendable {
 extension SessionCore: PeerOwner {
     func peer(_ peer: Peer, didEmit event: PeerEvent, now: Instant) {
         if let id = subscriptions.first(where: { $0.value.reception.peer === peer })?.key {
+            if handlePathEvent(event, of: id, peer) { return }
             handle(event, ofSubscription: id)
         } else if let (name, id) = delivery(to: peer) {
+            if handlePathEvent(event, of: id, peer) { return }
             handle(event, ofDelivery: id, stream: name, peer: peer, now: now)
         }
     }

@@ -12,6 +12,10 @@ public enum SessionEvent: Sendable {
     /// Somebody began to receive one of our streams: the number of its receivers.
     case subscriberConnected(stream: String, count: Int)
     case subscriberDisconnected(stream: String, count: Int, reason: String)
+    /// Somebody wanted one of our streams, but no connection came about, for the reason given.
+    case subscriberFailed(stream: String, reason: String)
+    /// A STUN or TURN server cannot be used, with what can be done about it. The others go on.
+    case iceServerFailed(url: String, reason: String)
     /// A stream that we receive came through.
     case subscriptionConnected(stream: String)
     /// A stream that we received is over.

@@ -21,6 +21,7 @@ struct PictureOutput {
         }
         let converter = PictureConverter()
         var timeline = MediaTimeline()
+        var thinner = FrameThinner()
         var lastShown: Instant?
         while true {
             switch source.next() {
@@ -42,6 +43,10 @@ struct PictureOutput {
                 }
                 guard let origin = playback.origin(readyFor: .video, turn: turn) else { return }
                 let due = origin + .nanoseconds(time)
+                guard thinner.keep(due, rate: consumer.wants.highestFrameRate) else {
+                    guard thread.wait(until: due) else { return }
+                    continue
+                }
                 let delay = MonotonicClock.now - due
                 if delay > max(.nanoseconds(duration), Self.shortestPatience), let lastShown,
                     due - lastShown < Self.longestWithoutPicture

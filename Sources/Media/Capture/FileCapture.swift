@@ -1,7 +1,7 @@
 import EmisoraVideo
 import Synchronization
 
-/// Plays a Y4M file (8-bit 4:2:0 or mono, progressive) at its own rate.
+/// Plays a Y4M file (8-bit 4:2:0 or mono, progressive) at its own rate, or fewer pictures of it if no more are wanted.
 ///
 /// The file is checked when the capturer is made and again at `start`, every picture of it: an error names the byte.
 /// Pictures are read one at a time, straight into the frame. Make one with
@@ -39,14 +39,12 @@ public final class FileCapture: VideoCapture {
         let file = try Y4MFile(path: path)
         let format = file.header.format
         let rate = try format.checkForPacing()
-        let playback = playback
         lastFailure.withLock { $0 = nil }
-        try pacer.start(rate: rate) { [weak self] tick, run in
-            let isOver = playback == .once && tick.index >= file.frameCount
-            // Numbers beyond the end of the file were never pictures.
-            let missed = isOver ? tick.skipped - (tick.index - file.frameCount) : tick.skipped
-            if missed > 0 { consumer.didDrop(.captureLate, count: missed) }
-            if isOver {
+        let frameCount = playback == .once ? file.frameCount : nil
+        try pacer.start(rate: rate, frameCount: frameCount, wantedRate: { consumer.wants.highestFrameRate }) {
+            [weak self] tick, run in
+            if tick.skipped > 0 { consumer.didDrop(.captureLate, count: tick.skipped) }
+            if tick.index == frameCount {
                 consumer.didEnd()
                 return .end
             }

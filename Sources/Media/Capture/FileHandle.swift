@@ -24,8 +24,9 @@ package final class FileHandle: Sendable {
         size = Int(status.st_size)
     }
 
-    init(writing path: String) throws(CaptureError) {
-        descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0o644)
+    /// - Parameter permissions: Of a file that is not there yet.
+    package init(writing path: String, permissions: UInt32 = 0o644) throws(CaptureError) {
+        descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, mode_t(permissions))
         guard descriptor >= 0 else { throw .file(path: path, code: errno) }
         size = 0
     }
@@ -55,7 +56,7 @@ package final class FileHandle: Sendable {
     }
 
     /// Appends all bytes; on failure returns `errno`.
-    func write(_ bytes: [UInt8]) -> Int32? {
+    package func write(_ bytes: [UInt8]) -> Int32? {
         bytes.withUnsafeBytes { bytes in
             var done = 0
             while done < bytes.count {

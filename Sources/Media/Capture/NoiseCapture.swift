@@ -12,6 +12,7 @@ import Synchronization
 /// for VP8 to hold 640×480 at 30 pictures a second in 1.5 Mbit/s. `grain: 1, amplitude: 127` is the full storm.
 ///
 /// Each picture costs about as much as copying it: rows are cut at random places out of a sheet of noise drawn once.
+/// Pictures are made no larger and no more often than ``VideoCaptureConsumer/wants`` asks.
 public final class NoiseCapture: VideoCapture {
     public let format: VideoFormat
     /// How far samples lie from mid grey at most, 0…127.
@@ -45,17 +46,10 @@ public final class NoiseCapture: VideoCapture {
         guard (1...256).contains(grain) else { throw .invalidOption("grain \(grain): must be 1 to 256") }
         let format = format
         let source = Mutex(NoiseSheet(width: format.width, amplitude: amplitude, grain: grain, seed: seed))
-        try pacer.start(rate: rate) { tick, run in
-            if tick.skipped > 0 { consumer.didDrop(.captureLate, count: tick.skipped) }
-            do {
-                var picture = try consumer.makeFrame(format)
-                source.withLock { $0.draw(into: &picture) }
-                guard !run.isStopRequested else { return .end }
-                consumer.consume(picture.finish(timestamp: tick.time))
-            } catch {
-                consumer.didDrop(.noBuffer)
-            }
-            return .goOn
+        try pacer.start(rate, into: consumer) { tick, consumer in
+            var picture = try consumer.makeFrame(format.scaled(for: consumer.wants))
+            source.withLock { $0.draw(into: &picture) }
+            return picture.finish(timestamp: tick.time)
         }
     }
 
@@ -91,7 +85,7 @@ package struct NoiseSheet: Sendable {
         self.sheet = sheet
     }
 
-    /// Fills an ARGB picture: each band of grains is a stretch of a random row from a random place.
+    /// Fills an ARGB picture, at most as wide as the sheet was made for: each band of grains is a stretch of a random row from a random place.
     package mutating func draw(into picture: inout MutableVideoFrame) {
         let layout = picture.format.layout(ofPlane: 0)
         picture.withUnsafeMutablePlane(0) { pixels in

@@ -10,7 +10,8 @@ import EmisoraVideo
 /// ```
 ///
 /// Frames are due at `start + index / rate`, exactly, and carry that time. When drawing takes longer than a frame
-/// lasts, frames are skipped and counted as ``DropReason/captureLate``.
+/// lasts, frames are skipped and counted as ``DropReason/captureLate``. While ``VideoCaptureConsumer/wants`` asks for
+/// fewer, the others are not drawn.
 public final class PacedCapture: VideoCapture {
     /// Makes one picture. Called on the capturer's thread, one call at a time.
     public typealias Produce = @Sendable (PaceTick, VideoCaptureConsumer) throws -> VideoFrame?
@@ -50,9 +51,20 @@ public final class PacedCapture: VideoCapture {
     public var isCapturing: Bool { pacer.isRunning }
 
     public func start(into consumer: VideoCaptureConsumer) throws(CaptureError) {
-        let rate = try format.checkForPacing()
-        let produce = produce
-        try pacer.start(rate: rate) { tick, run in
+        try pacer.start(format.checkForPacing(), into: consumer, produce: produce)
+    }
+
+    public func stop() {
+        pacer.stop()
+    }
+}
+
+extension Pacer {
+    /// Paces pictures: `produce` makes one, or throws why there is none.
+    func start(
+        _ rate: FrameRate, into consumer: VideoCaptureConsumer, produce: @escaping PacedCapture.Produce
+    ) throws(CaptureError) {
+        try start(rate: rate, wantedRate: { consumer.wants.highestFrameRate }) { tick, run in
             if tick.skipped > 0 { consumer.didDrop(.captureLate, count: tick.skipped) }
             do {
                 let frame = try produce(tick, consumer)
@@ -69,10 +81,6 @@ public final class PacedCapture: VideoCapture {
             }
             return .goOn
         }
-    }
-
-    public func stop() {
-        pacer.stop()
     }
 }
 

@@ -13,7 +13,8 @@ package final class DTLSContext: @unchecked Sendable {
     /// `profiles`: what is offered for SRTP, best first. GCM first by default: it costs a fifth of AES-CM with SHA-1 in
     /// Debian's libsrtp.
     package init(
-        certificate: Certificate, profiles: [SRTPKeyingMaterial.Profile] = [.aeadAes128Gcm, .aes128CmHmacSha1_80]
+        certificate: Certificate,
+        profiles: [SRTPKeyingMaterial.Profile] = [.aeadAes128Gcm, .aeadAes256Gcm, .aes128CmHmacSha1_80]
     ) throws(OpenSSLError) {
         ERR_clear_error()
         guard let handle = SSL_CTX_new(DTLS_method()) else { throw OpenSSLError("Making a DTLS context") }

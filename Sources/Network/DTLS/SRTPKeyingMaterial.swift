@@ -5,12 +5,13 @@ package struct SRTPKeyingMaterial: Equatable, Sendable, CustomStringConvertible,
         // swift-format-ignore: AlwaysUseLowerCamelCase
         case aes128CmHmacSha1_80 = 0x0001
         case aeadAes128Gcm = 0x0007
+        case aeadAes256Gcm = 0x0008
 
-        package var keyByteCount: Int { 16 }
+        package var keyByteCount: Int { self == .aeadAes256Gcm ? 32 : 16 }
         package var saltByteCount: Int {
             switch self {
             case .aes128CmHmacSha1_80: 14
-            case .aeadAes128Gcm: 12
+            case .aeadAes128Gcm, .aeadAes256Gcm: 12
             }
         }
 
@@ -19,6 +20,7 @@ package struct SRTPKeyingMaterial: Equatable, Sendable, CustomStringConvertible,
             switch self {
             case .aes128CmHmacSha1_80: "SRTP_AES128_CM_SHA1_80"
             case .aeadAes128Gcm: "SRTP_AEAD_AES_128_GCM"
+            case .aeadAes256Gcm: "SRTP_AEAD_AES_256_GCM"
             }
         }
 
@@ -27,6 +29,7 @@ package struct SRTPKeyingMaterial: Equatable, Sendable, CustomStringConvertible,
             switch self {
             case .aes128CmHmacSha1_80: "SRTP_AES128_CM_HMAC_SHA1_80"
             case .aeadAes128Gcm: "SRTP_AEAD_AES_128_GCM"
+            case .aeadAes256Gcm: "SRTP_AEAD_AES_256_GCM"
             }
         }
     }

@@ -14,6 +14,12 @@ package protocol EventLoopClient: AnyObject {
 /// What reads a descriptor. All calls come on the loop's thread.
 package protocol EventLoopReader: AnyObject {
     func readable()
+    /// There is room again; asked for by `setWantsToWrite`.
+    func writable()
+}
+
+extension EventLoopReader {
+    package func writable() {}
 }
 
 /// One thread that waits for descriptors, deadlines and jobs, and runs everything that belongs to the network.
@@ -150,6 +156,16 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
         epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, nil)
     }
 
+    /// Whether `writable` is called as soon as the descriptor takes bytes.
+    package func setWantsToWrite(_ wants: Bool, descriptor: Int32) {
+        checkIsolated()
+        guard readers[descriptor] != nil else { return }
+        var event = epoll_event()
+        event.events = EPOLLIN.rawValue | (wants ? EPOLLOUT.rawValue : 0)
+        event.data.fd = descriptor
+        epoll_ctl(epoll, EPOLL_CTL_MOD, descriptor, &event)
+    }
+
     private static func watch(_ epoll: Int32, _ descriptor: Int32) -> Bool {
         var event = epoll_event()
         event.events = EPOLLIN.rawValue
@@ -198,7 +214,8 @@ package final class EventLoop: SerialExecutor, @unchecked Sendable {
                     var value: eventfd_t = 0
                     eventfd_read(wakeUp, &value)
                 } else {
-                    readers[event.data.fd]?.readable()
+                    if event.events & EPOLLOUT.rawValue != 0 { readers[event.data.fd]?.writable() }
+                    if event.events & ~EPOLLOUT.rawValue != 0 { readers[event.data.fd]?.readable() }
                 }
             }
         }

@@ -11,6 +11,14 @@ extension ICEAgent {
         nextConsentAt = now + Self.consentInterval * factor
     }
 
+    /// The selected path has gone quieter than the peer would: its consent is asked for ahead of time. Where a NAT has
+    /// moved us to another port the peer learns the new one by this, seconds before the next regular question.
+    package mutating func askForConsent(now: Instant) {
+        guard let selectedPath, state == .connected else { return }
+        begin(path: selectedPath, useCandidate: previous == nil && role == .controlling, isConsent: true, now: now)
+        scheduleConsent(now: now)
+    }
+
     mutating func renewConsent(now: Instant) {
         lastConsentAt = now
         if state == .disconnected { enter(previous == nil ? .connected : .checking) }

@@ -64,6 +64,11 @@ extension ICEAgent {
         updateNominationAndState(now: now)
     }
 
+    /// After a restart, or on another network, more of them may come: the end is told anew.
+    package mutating func reopenLocalCandidates() {
+        hasAllLocalCandidates = false
+    }
+
     /// A socket or a relayed address is gone, with all that stood on it. Where it carried the selected path the agent
     /// goes on with the next best valid one, or waits for the peer to find another.
     package mutating func removeLocal(base: SocketAddress, now: Instant) {

@@ -73,6 +73,7 @@ package struct DTLSSRTPSecurity: TransportSecurity {
         let profile: SRTPProfile =
             switch keys.profile {
             case .aeadAes128Gcm: .aeadAes128Gcm
+            case .aeadAes256Gcm: .aeadAes256Gcm
             case .aes128CmHmacSha1_80: .aes128CmHmacSha1_80
             }
         do throws(SRTPError) {

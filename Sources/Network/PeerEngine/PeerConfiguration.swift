@@ -1,4 +1,5 @@
 import EmisoraCore
+import EmisoraICE
 import EmisoraSDP
 
 /// What a peer connection is made for.
@@ -21,10 +22,18 @@ package struct PeerConfiguration: Sendable {
     package var wallClock: WallClock
     /// Addresses of the sockets that can be sent from, best first.
     package var localAddresses: [SocketAddress]
+    package var iceOptions: ICEOptions
+    /// Whether candidates follow that others find (`addServerReflexive`, `addRelayed`), until `endLocalCandidates`.
+    package var gathersCandidates: Bool
 
-    package init(media: [Media], wallClock: WallClock, localAddresses: [SocketAddress]) {
+    package init(
+        media: [Media], wallClock: WallClock, localAddresses: [SocketAddress], iceOptions: ICEOptions = ICEOptions(),
+        gathersCandidates: Bool = false
+    ) {
         self.media = media
         self.wallClock = wallClock
         self.localAddresses = localAddresses
+        self.iceOptions = iceOptions
+        self.gathersCandidates = gathersCandidates
     }
 }

@@ -10,9 +10,11 @@ extension PeerEngine {
         guard state != .closed else { return }
         switch DatagramKind(of: datagram.bytes) {
         case .stun:
-            _ = ice.handle(datagram: datagram.bytes, path: path, now: now)
+            showReceived(datagram.bytes, on: path, now: now)
+            if ice.handle(datagram: datagram.bytes, path: path, now: now) == .handled { silence.didHear(now: now) }
             feedEarlyDatagrams(now: now)
         case .dtls:
+            showReceived(datagram.bytes, on: path, now: now)
             // Bytes of strangers never reach the TLS library (RFC 8842 §6).
             if ice.isValidated(path), isSecurityStarted {
                 security.handle(datagram.bytes, now: now)
@@ -49,7 +51,9 @@ extension PeerEngine {
             packetsDiscarded += 1
             return
         }
+        silence.didHear(now: now)
         let packet = datagram.bytes.extracting(0..<byteCount)
+        showReceived(packet, on: path, now: now)
         // The payload type tells the kind: types are distinct within a bundle, while SSRCs need not be announced
         // (RFC 8843 §9.2, RFC 8834 §4.8).
         if videoReceiver?.accepts(payloadType: header.payloadType) == true {
@@ -85,6 +89,8 @@ extension PeerEngine {
             packetsDiscarded += 1
             return
         }
+        silence.didHear(now: now)
+        showReceived(datagram.bytes.extracting(0..<byteCount), on: path, now: now)
         var reader = RTCPReader(datagram.bytes.extracting(0..<byteCount))
         while let packet = try? reader.next() {
             videoReceiver?.handle(packet, now: now)

@@ -20,6 +20,7 @@ extension PeerEngine {
         }
         negotiation = attempt
         ice.setRole(.controlling)
+        told.didDescribe(ice)
         return offer
     }
 
@@ -45,12 +46,15 @@ extension PeerEngine {
         }
         negotiation = attempt
         ice.setRole(session.isRemoteICELite ? .controlling : .controlled)
+        told.didDescribe(ice)
         apply(session, remote, now: now)
         return answer
     }
 
     /// Takes one trickled candidate (the value of `a=candidate`); an empty one ends them. Unusable ones are ignored.
-    package func addRemoteCandidate(_ text: String, now: Instant) {
+    /// - Parameter usernameFragment: Which of the peer's descriptions it belongs to; one of before a restart is ignored.
+    package func addRemoteCandidate(_ text: String, usernameFragment: String? = nil, now: Instant) {
+        if let usernameFragment, let known = ice.remoteCredentials, known.ufrag != usernameFragment { return }
         guard !text.isEmpty else {
             ice.remoteEndOfCandidates(now: now)
             settle(now: now)
@@ -66,13 +70,7 @@ extension PeerEngine {
             iceUfrag: ice.localCredentials.ufrag, icePassword: ice.localCredentials.password,
             fingerprint: FingerprintLine(
                 algorithm: security.localFingerprint.algorithm.rawValue, value: security.localFingerprint.text),
-            candidates: ice.localCandidates.map { candidate in
-                ICECandidateLine(
-                    foundation: candidate.foundation, priority: candidate.priority,
-                    address: candidate.address.ip.description, port: candidate.address.port,
-                    type: candidate.type.rawValue, relatedAddress: candidate.relatedAddress)
-            },
-            isEndOfCandidates: true)
+            candidates: ice.localCandidates.map(ICECandidateLine.init), isEndOfCandidates: ice.hasAllLocalCandidates)
     }
 
     private func apply(_ session: NegotiatedSession, _ remote: RemoteTransport, now: Instant) {

@@ -13,16 +13,16 @@ extension PeerEngine {
         guard
             let plain = write(into: &buffer, isCompound: isCompound, feedback: feedback, isGoodbye: false, now: now)
         else { return nil }
-        return security.protectRTCP(&buffer, byteCount: plain)
+        return sealRTCP(&buffer, byteCount: plain, now: now)
     }
 
-    func pollGoodbye(into buffer: inout MutableRawSpan) -> Int? {
+    func pollGoodbye(into buffer: inout MutableRawSpan, now: Instant) -> Int? {
         guard security.isEstablished,
             let plain = write(into: &buffer, isCompound: true, feedback: nil, isGoodbye: true, now: .zero),
-            let byteCount = security.protectRTCP(&buffer, byteCount: plain)
+            let byteCount = sealRTCP(&buffer, byteCount: plain, now: now)
         else {
             sayFarewell()
-            return security.pollTransmit(into: &buffer)
+            return pollSecurity(into: &buffer, now: now)
         }
         sayFarewell()
         return byteCount

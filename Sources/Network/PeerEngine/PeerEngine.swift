@@ -40,6 +40,9 @@ package final class PeerEngine<Security: TransportSecurity> {
     var isSecurityStarted = false
     /// DTLS datagrams of the peer that overtook the answer to our own check on their path.
     var earlyDatagrams = EarlyDatagrams()
+    var silence = PathSilence()
+    /// Our candidates that the peer knows, from our description or one by one.
+    var told = ToldCandidates()
     var reports: RTCPSchedule
     var isReportDue = false
     var isGoodbyeDue = false
@@ -47,6 +50,8 @@ package final class PeerEngine<Security: TransportSecurity> {
     var lastPath: ICEPath?
     var firSequenceNumber: UInt8 = 0
     var packetsDiscarded: UInt64 = 0
+    /// Sees all packets in the clear; for dumps and tests.
+    package var packetTap: PacketTap?
 
     package init(
         configuration: PeerConfiguration, security: Security, pacer: CheckPacer,
@@ -55,8 +60,9 @@ package final class PeerEngine<Security: TransportSecurity> {
         self.configuration = configuration
         self.security = security
         var random = random
-        ice = ICEAgent(role: .controlled, pacer: pacer, random: random.split())
+        ice = ICEAgent(role: .controlled, options: configuration.iceOptions, pacer: pacer, random: random.split())
         for address in configuration.localAddresses { ice.addLocalHost(address, now: now) }
+        if !configuration.gathersCandidates { ice.endLocalCandidates(now: now) }
         cname = RandomToken.make(length: 16, using: &random)
         var tracks: [MediaConfiguration.Track] = []
         for media in configuration.media {
@@ -131,7 +137,7 @@ package final class PeerEngine<Security: TransportSecurity> {
         var deadline = Instant.distantFuture
         for other in [
             ice.nextDeadline, security.nextDeadline, security.isEstablished ? reports.nextDeadline : nil,
-            videoReceiver?.nextDeadline,
+            videoReceiver?.nextDeadline, isReadyForMedia ? silence.deadline : nil,
         ] {
             if let other { deadline = min(deadline, other) }
         }
@@ -140,6 +146,7 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     package func handleTimeout(now: Instant) {
         guard state != .closed else { return }
+        breakSilence(now: now)
         ice.handleTimeout(now: now)
         security.handleTimeout(now: now)
         videoReceiver?.handleTimeout(now: now)
@@ -156,12 +163,16 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     /// Writes the next datagram into `buffer`, which holds 1500 bytes; `nil` when there is nothing to send.
     package func pollTransmit(into buffer: inout MutableRawSpan, now: Instant) -> Transmit? {
-        if let transmit = ice.pollTransmit(into: &buffer, now: now) { return transmit }
+        if let transmit = ice.pollTransmit(into: &buffer, now: now) {
+            let path = ICEPath(local: transmit.source, remote: transmit.destination)
+            showSent(buffer, byteCount: transmit.byteCount, on: path, now: now)
+            return transmit
+        }
         guard let path = ice.selectedPath ?? (state == .closed ? lastPath : nil) else { return nil }
         let byteCount =
             isGoodbyeDue
-            ? pollGoodbye(into: &buffer)
-            : security.pollTransmit(into: &buffer) ?? pollReport(into: &buffer, now: now)
+            ? pollGoodbye(into: &buffer, now: now)
+            : pollSecurity(into: &buffer, now: now) ?? pollReport(into: &buffer, now: now)
                 ?? pollMedia(into: &buffer, now: now)
         return byteCount.map { Transmit(byteCount: $0, source: path.local, destination: path.remote) }
     }
@@ -172,7 +183,7 @@ package final class PeerEngine<Security: TransportSecurity> {
         while let plain = audioSender?.pollPacket(into: &buffer, now: now)
             ?? videoSender?.pollPacket(into: &buffer, now: now)
         {
-            if let byteCount = security.protectRTP(&buffer, byteCount: plain) { return byteCount }
+            if let byteCount = sealRTP(&buffer, byteCount: plain, now: now) { return byteCount }
         }
         return nil
     }
@@ -202,11 +213,14 @@ package final class PeerEngine<Security: TransportSecurity> {
                 startSecurityIfPossible(now: now)
                 feedEarlyDatagrams(now: now)
                 lastPath = path
+                events.append(.selectedPathChanged)
             case .stateChanged(.disconnected): enter(.disconnected, reason: "The peer has not answered for 8 s.")
             case .stateChanged(.connected):
                 if security.isEstablished { enter(.connected, reason: "") }
             case .stateChanged(.failed(let reason)): enter(.failed, reason: reason)
-            case .stateChanged, .localCandidate, .localCandidatesEnded: break
+            case .localCandidate(let candidate): tell(candidate)
+            case .localCandidatesEnded: tellEnd()
+            case .stateChanged: break
             }
         }
         while let event = security.pollEvent() {

@@ -13,6 +13,12 @@ package enum PeerConnectionState: String, Hashable, Sendable {
 package enum PeerEvent: Equatable, Sendable {
     /// `reason` is for a person; empty where there is nothing to explain.
     case stateChanged(PeerConnectionState, reason: String)
+    /// An address of ours that the last description does not hold: to be told to the peer (RFC 8838 §4).
+    case localCandidate(TrickledLine)
+    /// Media goes by another pair of addresses.
+    case selectedPathChanged
+    /// No path is left, since the address that it used is gone.
+    case localAddressLost
     /// The peer cannot go on without a key frame: it joined just now, or asked by PLI or FIR.
     case keyFrameNeeded
     /// The sender of that media said BYE (RFC 3550 §6.6).

@@ -42,6 +42,7 @@ package final class SRTPContext {
         for crypto in [\srtp_policy_t.rtp, \.rtcp] {
             switch profile {
             case .aeadAes128Gcm: emisora_srtp_policy_aead_aes_128_gcm(&policy[keyPath: crypto])
+            case .aeadAes256Gcm: emisora_srtp_policy_aead_aes_256_gcm(&policy[keyPath: crypto])
             case .aes128CmHmacSha1_80: emisora_srtp_policy_aes_cm_128_hmac_sha1_80(&policy[keyPath: crypto])
             }
         }
@@ -59,7 +60,7 @@ package final class SRTPContext {
         session = created
         self.profile = profile
         indexGuard =
-            direction == .outbound && profile == .aeadAes128Gcm
+            direction == .outbound && profile.isAEAD
             ? IndexGuard(window: Int(Self.replayWindow)) : nil
     }
 

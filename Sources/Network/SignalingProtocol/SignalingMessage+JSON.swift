@@ -67,6 +67,7 @@ extension SignalingMessage: Codable {
 
     private enum Key: String, CodingKey {
         case type, version, room, stream, streams, publisher, subscription, sdp, reason, id, code, message, inReplyTo
+        case iceServers
     }
 
     var kind: Kind {
@@ -116,7 +117,8 @@ extension SignalingMessage: Codable {
         case .welcome:
             self = .welcome(
                 version: try fields.decode(Int.self, forKey: .version), id: try text(.id), room: try text(.room),
-                streams: try fields.decode([StreamDescription].self, forKey: .streams))
+                streams: try fields.decode([StreamDescription].self, forKey: .streams),
+                iceServers: try fields.decodeIfPresent([ICEServerDescription].self, forKey: .iceServers) ?? [])
         case .streamPublished: self = .streamPublished(try StreamDescription(from: decoder))
         case .streamUnpublished: self = .streamUnpublished(try StreamDescription(from: decoder))
         case .participantJoined: self = .participantJoined(id: try text(.id))
@@ -156,7 +158,8 @@ extension SignalingMessage: Codable {
         case .bye(let subscription, let reason), .subscriptionEnded(let subscription, let reason):
             try fields.encode(subscription, forKey: .subscription)
             try fields.encode(reason, forKey: .reason)
-        case .welcome(let version, let id, let room, let streams):
+        case .welcome(let version, let id, let room, let streams, let iceServers):
+            if !iceServers.isEmpty { try fields.encode(iceServers, forKey: .iceServers) }
             try fields.encode(version, forKey: .version)
             try fields.encode(id, forKey: .id)
             try fields.encode(room, forKey: .room)

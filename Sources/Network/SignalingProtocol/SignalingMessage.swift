@@ -25,8 +25,10 @@ package enum SignalingMessage: Equatable, Sendable {
 
     // Server to client.
 
-    /// Answer to `join`: this participant's id and the streams that are live in the room.
-    case welcome(version: Int, id: String, room: String, streams: [StreamDescription])
+    /// Answer to `join`: this participant's id, the streams that are live in the room, and the STUN and TURN servers
+    /// that help to connect.
+    case welcome(
+        version: Int, id: String, room: String, streams: [StreamDescription], iceServers: [ICEServerDescription] = [])
     case streamPublished(StreamDescription)
     case streamUnpublished(StreamDescription)
     case participantJoined(id: String)
@@ -45,6 +47,19 @@ package struct StreamDescription: Equatable, Hashable, Codable, Sendable {
     package init(stream: String, publisher: String) {
         self.stream = stream
         self.publisher = publisher
+    }
+}
+
+/// A STUN or TURN server in the shape of W3C `RTCIceServer`.
+package struct ICEServerDescription: Equatable, Hashable, Codable, Sendable {
+    package var urls: [String]
+    package var username: String?
+    package var credential: String?
+
+    package init(urls: [String], username: String? = nil, credential: String? = nil) {
+        self.urls = urls
+        self.username = username
+        self.credential = credential
     }
 }
 

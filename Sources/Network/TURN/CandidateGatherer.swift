@@ -122,6 +122,11 @@ package struct CandidateGatherer {
     /// Whether that is a relayed address of ours, whose datagrams have to go through `wrap`.
     package func isRelayed(_ address: SocketAddress) -> Bool { indexOfRelayed[address] != nil }
 
+    /// The socket whose allocation that relayed address is.
+    package func socket(ofRelayed address: SocketAddress) -> SocketAddress? {
+        indexOfRelayed[address].map { relays[$0].server.local }
+    }
+
     /// Wraps a datagram that is to leave from a relayed address, in place; gives where it goes instead. The buffer needs
     /// room for 60 bytes more. `nil`: not now; it comes out of `pollTransmit` later, or is lost.
     package mutating func wrap(_ transmit: Transmit, in buffer: inout MutableRawSpan, now: Instant) -> Transmit? {
@@ -157,6 +162,21 @@ package struct CandidateGatherer {
             }
         }
         return .ignored
+    }
+
+    /// The socket or connection with that local address could not be made, or ended: so do its relayed addresses.
+    package mutating func socketFailed(local: SocketAddress, reason: String, now: Instant) {
+        waiting.removeAll { server in
+            guard server.local == local else { return false }
+            events.append(.serverFailed(server, reason: reason))
+            return true
+        }
+        for index in bindings.indices where bindings[index].local == local { bindings[index].stop() }
+        for index in relays.indices where relays[index].server.local == local {
+            relays[index].client.connectionFailed(reason: reason)
+            collectRelay(index, now: now)
+        }
+        finishIfDone(now: now)
     }
 
     package mutating func pollTransmit(into buffer: inout MutableRawSpan, now: Instant) -> Transmit? {

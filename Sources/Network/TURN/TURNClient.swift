@@ -193,6 +193,11 @@ package struct TURNClient {
         }
     }
 
+    /// The connection to the server is gone, and with it the allocation (RFC 8656 §3.1).
+    package mutating func connectionFailed(reason: String) {
+        fail(.connectionFailed(reason: reason))
+    }
+
     /// Asks the server at once whether the allocation still stands, since our address may have changed: to the server
     /// that would be somebody else's five-tuple.
     package mutating func verify(now: Instant) {

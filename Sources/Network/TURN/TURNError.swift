@@ -23,6 +23,8 @@ package enum TURNError: Error, Hashable, Sendable, CustomStringConvertible {
     case allocationLost
     case malformedAnswer
     case rejected(code: UInt16)
+    /// The TCP or TLS connection to the server could not be made, or ended.
+    case connectionFailed(reason: String)
 
     init(code: UInt16, alternate: SocketAddress?) {
         switch code {
@@ -59,6 +61,7 @@ package enum TURNError: Error, Hashable, Sendable, CustomStringConvertible {
         case .redirected(let address): "The TURN server asks to use \(address) instead (300)."
         case .allocationLost: "The TURN server no longer knows the relayed address."
         case .malformedAnswer: "The TURN server's answer lacks what it must have."
+        case .connectionFailed(let reason): reason
         case .rejected(let code): "The TURN server refused with the error \(code)."
         }
     }

@@ -8,7 +8,7 @@ extension Bench where Subject == VideoSubject {
 
     /// ``ConformanceCheck/wants``: less is wanted for a while, in size and rate, and then all again.
     ///
-    /// - Returns: A note, if the wants are ignored.
+    /// - Returns: A note, if the wants are ignored or could not be judged.
     func checkWants() throws(Verdict) -> String? {
         let (consumer, tap) = makeConsumer()
         try start(into: consumer)
@@ -40,7 +40,10 @@ extension Bench where Subject == VideoSubject {
             $0.width > wants.largestSize!.width || $0.height > wants.largestSize!.height
         }
         guard let rate, let lower = wants.highestFrameRate, !options.isSourceStatic, rate.framesPerSecond >= 6 else {
-            return try judgeIgnored(size: ignoresSize ? wants.largestSize : nil, rate: nil)
+            let size = try judgeIgnored(size: ignoresSize ? wants.largestSize : nil, rate: nil)
+            let reason = options.isSourceStatic ? "the source may stand still" : "the format has no rate of 6 or more"
+            return "whether fewer pictures come when fewer are wanted was not judged, since \(reason)"
+                + (size.map { "; \($0)" } ?? "")
         }
         // Measured by what it gave before: whether that is the format's rate is another check's concern.
         func share(_ phase: Phase, of rate: FrameRate) -> Double {

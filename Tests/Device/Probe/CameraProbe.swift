@@ -6,26 +6,29 @@ import Glibc
 import Synchronization
 
 /// Captures from a camera as the encoder's thread would, and tells what happened: on standard error as it happens, a line
-/// an event, and on standard output in the end.
+/// an event, and on standard output in the end. Its other commands are a viewer, a publisher and a clock for the tests of
+/// what viewers see.
 @main
 enum CameraProbe {
-    static func main() {
-        // Blocked before there are threads, so that it stays pending and the loop below finds it.
+    static func main() async {
+        // Blocked before there are threads, so that it stays pending until it is looked for.
         var signals = sigset_t()
         sigemptyset(&signals)
         sigaddset(&signals, SIGTERM)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
+        signal(SIGPIPE, SIG_IGN)
+        let words = Array(CommandLine.arguments.dropFirst())
         do {
-            let arguments = try ProbeArguments(Array(CommandLine.arguments.dropFirst()))
-            let system = WatchedV4L2(only: arguments.format)
-            let descriptors = descriptorCount()
-            var report = try capture(arguments, system)
-            awaitRelease(system, descriptors)
-            report.system = system.counts
-            report.descriptorsLeft = descriptorCount() - descriptors
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = .sortedKeys
-            print(String(decoding: try encoder.encode(report), as: UTF8.self))
+            switch words.first {
+            case "stalls":
+                pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+                try StallTicker.run()
+            case "watch": try await Viewer(url: try ProbeArguments.url(words)).run()
+            case "publish":
+                let arguments = try ProbeArguments(Array(words.dropFirst(2)))
+                try await SwitchingPublisher(url: try ProbeArguments.url(words), arguments: arguments).run()
+            default: try capture(try ProbeArguments(words))
+            }
         } catch let error as ProbeArguments.Malformed {
             tell("\(error)\n\(ProbeArguments.usage)")
             exit(2)
@@ -35,12 +38,34 @@ enum CameraProbe {
         }
     }
 
-    private static func capture(_ arguments: ProbeArguments, _ system: WatchedV4L2) throws -> ProbeReport {
+    private static func capture(_ arguments: ProbeArguments) throws {
+        let system = WatchedV4L2(only: arguments.format)
+        let descriptors = descriptorCount()
+        var report = try capture(arguments, system)
+        awaitRelease(system, descriptors)
+        report.system = system.counts
+        report.descriptorsLeft = descriptorCount() - descriptors
+        Self.report(report)
+    }
+
+    static func report(_ report: some Encodable) {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        guard let text = try? encoder.encode(report) else {
+            return tell("camera-probe: the report has no JSON")
+        }
+        print(String(decoding: text, as: UTF8.self))
+    }
+
+    private static func capture(_ arguments: ProbeArguments, _ system: WatchedV4L2) throws
+        -> ProbeReport
+    {
         let journal = Journal()
         let consumer = VideoCaptureConsumer()
         consumer.setHasSubscribers(true)
         consumer.open()
-        let camera = CameraCapture(device: arguments.device, wish: arguments.wish, system: system) { event in
+        let camera = CameraCapture(device: arguments.device, wish: arguments.wish, system: system) {
+            event in
             journal.note(event)
         }
         try camera.start(into: consumer)
@@ -58,6 +83,7 @@ enum CameraProbe {
         let format = camera.format
         let stopBegan = MonotonicClock.now
         camera.stop()
+        report.stopBeganAt = stopBegan.seconds
         report.stopSeconds = (MonotonicClock.now - stopBegan).inSeconds
         report.devicesOpenAfterStop = system.counts.openDevices
         consumer.close()
@@ -71,7 +97,9 @@ enum CameraProbe {
     /// The capturer is gone now. Its thread may have been ended but not yet have let go of everything.
     private static func awaitRelease(_ system: WatchedV4L2, _ descriptors: Int) {
         let end = MonotonicClock.now + .seconds(1)
-        while MonotonicClock.now < end && (system.counts.mappings > 0 || descriptorCount() > descriptors) {
+        while MonotonicClock.now < end
+            && (system.counts.mappings > 0 || descriptorCount() > descriptors)
+        {
             usleep(5_000)
         }
     }
@@ -153,7 +181,7 @@ private struct FrameFollower {
     mutating func take(_ frame: VideoFrame, at now: Instant, _ ledger: CaptureLedger) {
         let now = now.seconds
         if let first, let last = frames.lastAt {
-            frames.longestSilence = max(frames.longestSilence, now - last)
+            if now - last >= 0.5 { frames.silences.append([last, now]) }
             // By the driver's clock: when the first frame gets here says little on a busy host.
             let duration = (frame.timestamp - first.timestamp).inSeconds
             frames.capturedRate = Double(ledger.captured - first.captured) / duration
@@ -176,7 +204,9 @@ private struct FrameFollower {
             let picture = planes[0]
             let isSame =
                 picture.count == lastPicture.count
-                && lastPicture.withUnsafeBytes { memcmp($0.baseAddress!, picture.baseAddress!, picture.count) == 0 }
+                && lastPicture.withUnsafeBytes {
+                    memcmp($0.baseAddress!, picture.baseAddress!, picture.count) == 0
+                }
             if !isSame { lastPicture = [UInt8](picture) }
             return !isSame
         }
@@ -184,5 +214,5 @@ private struct FrameFollower {
 }
 
 extension Instant {
-    fileprivate var seconds: Double { Double(nanoseconds) / 1e9 }
+    var seconds: Double { Double(nanoseconds) / 1e9 }
 }

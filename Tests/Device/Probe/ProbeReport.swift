@@ -39,8 +39,8 @@ struct ProbeReport: Encodable {
         var changes: [Double] = []
         var firstAt: Double?
         var lastAt: Double?
-        /// The longest time between two frames.
-        var longestSilence = 0.0
+        /// Times without a frame, of half a second and more: from one frame to the next.
+        var silences: [[Double]] = []
         var timestampsIncrease = true
         /// Frames a second that the capturer got from the driver, from the first that arrived to the last.
         var capturedRate: Double?
@@ -56,6 +56,7 @@ struct ProbeReport: Encodable {
     var lossesReported = 0
     var dropsReported: [String: Int] = [:]
     var ledger: Ledger?
+    var stopBeganAt = 0.0
     var stopSeconds = 0.0
     var devicesOpenAfterStop = 0
     /// When the capturer is gone.

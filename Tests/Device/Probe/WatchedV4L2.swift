@@ -123,12 +123,16 @@ private final class WatchedDevice: V4L2Device {
     }
 
     /// A list of the one format, if the driver has it.
-    private func enumerate(_ only: FourCC, _ type: V4L2BufferType, _ index: UInt32) throws(V4L2Error) -> V4L2Answer {
+    private func enumerate(_ only: FourCC, _ type: V4L2BufferType, _ index: UInt32) throws(V4L2Error)
+        -> V4L2Answer
+    {
         var next: UInt32 = index == 0 ? 0 : .max
         while true {
             // Ends with the driver's EINVAL after its last format.
             let answer = try ask(.enumerateFormat(type, index: next))
-            if case .formatDescription(let format) = answer, format.pixelFormat == only.rawValue { return answer }
+            if case .formatDescription(let format) = answer, format.pixelFormat == only.rawValue {
+                return answer
+            }
             next += 1
         }
     }
@@ -145,7 +149,9 @@ private final class WatchedDevice: V4L2Device {
             // The numbers wrap; that one comes twice is not a gap.
             counts.sequenceGaps += max(0, Int(Int32(bitPattern: buffer.sequence &- last.sequence &- 1)))
             if buffer.sequence < last.sequence { counts.sequenceWraps += 1 }
-            if (buffer.seconds, buffer.microseconds) < (last.seconds, last.microseconds) { counts.backwardStamps += 1 }
+            if (buffer.seconds, buffer.microseconds) < (last.seconds, last.microseconds) {
+                counts.backwardStamps += 1
+            }
         }
     }
 

@@ -78,6 +78,19 @@ import Testing
         bench.capture.stop()
     }
 
+    @Test func aDriverThatCallsForAnEventAndHasNoneIsNotAskedWithoutEnd() throws {
+        var camera = ScriptedCamera()
+        camera.isStormingWithEvents = true
+        let bench = try CameraBench(camera)
+        #expect(bench.pass(.seconds(3)) >= 85)
+        #expect((bench.system.books.requests["VIDIOC_DQEVENT"] ?? 0) < 3000)
+        // An event that comes meanwhile is still seen.
+        bench.system.change { $0.events = [V4L2Event(kind: V4L2Event.sourceChange, changes: 1)] }
+        _ = bench.pass(.seconds(1))
+        #expect(bench.log.interruptions == [.sourceChanged])
+        bench.capture.stop()
+    }
+
     @Test func stampsThatGoBackOrWrapDoNotStopTheStream() throws {
         var camera = ScriptedCamera()
         camera.onFrame = { number, buffer in

@@ -33,6 +33,8 @@ struct ScriptedCamera: Sendable {
     var fatal: Int32?
     /// Readable although nothing is there.
     var isStorming = false
+    /// Calls for an event although there is none.
+    var isStormingWithEvents = false
     /// Opening fails so.
     var openError: Int32?
     /// Events that wait.

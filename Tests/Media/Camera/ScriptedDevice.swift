@@ -55,7 +55,7 @@ final class ScriptedDevice: V4L2Device {
             advance(camera, state.now, &inner)
             var ready = V4L2Readiness()
             if !inner.done.isEmpty || camera.isStorming { ready.insert(.frame) }
-            if !camera.events.isEmpty { ready.insert(.event) }
+            if !camera.events.isEmpty || camera.isStormingWithEvents { ready.insert(.event) }
             return ready
         }
     }

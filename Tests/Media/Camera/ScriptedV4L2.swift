@@ -26,6 +26,11 @@ final class ScriptedV4L2: V4L2System {
         var requests: [String: Int] = [:]
         var requestCount = 0
         var permissions: [String: V4L2Access] = [:]
+
+        /// Opening a node takes for as long as this holds.
+        var isOpeningHeld = false
+        /// Threads that are in the midst of opening one.
+        var opening = 0
     }
 
     init(_ cameras: [String: ScriptedCamera] = ["/dev/video0": ScriptedCamera()]) {
@@ -67,6 +72,17 @@ final class ScriptedV4L2: V4L2System {
         }
     }
 
+    /// Waits for what another thread does.
+    func await(_ what: String, _ condition: (State) -> Bool) {
+        let isDone = state.wait(until: MonotonicClock.now + .seconds(60)) { condition($0) ? true : nil }
+        if isDone == nil { Issue.record("within a minute: \(what)") }
+    }
+
+    func letOpen() {
+        state.withLock { $0.isOpeningHeld = false }
+        state.notifyAll()
+    }
+
     var books: State { state.withLock { $0 } }
 
     // MARK: V4L2System
@@ -80,15 +96,19 @@ final class ScriptedV4L2: V4L2System {
     func makePoller() throws(V4L2Error) -> any V4L2Poller { ScriptedPoller(state) }
 
     func open(_ path: String, converting: Bool) throws(V4L2Error) -> any V4L2Device {
-        try state.withLock { state throws(V4L2Error) in
+        state.withLock { $0.opening += 1 }
+        state.notifyAll()
+        _ = state.wait(until: .distantFuture) { $0.isOpeningHeld ? nil : true }
+        return try state.withLock { state throws(V4L2Error) in
+            state.opening -= 1
             state.requestCount += 1
             guard let camera = state.cameras[path] else { throw V4L2Error("open", code: ENOENT) }
             if let code = camera.openError { throw V4L2Error("open", code: code) }
             state.openDevices += 1
             state.opened += 1
             state.cameras[path]?.fatal = nil
+            return ScriptedDevice(path, self.state)
         }
-        return ScriptedDevice(path, state)
     }
 }
 

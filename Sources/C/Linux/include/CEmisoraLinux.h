@@ -35,8 +35,30 @@ int emisora_udp_send(
     const emisora_address *destinations);
 
 /// Fills up to `capacity` addresses of interfaces that are up, without IPv6 addresses that are deprecated or not yet
-/// known to be unique; answers their number, or -1 with errno. `names` has 16 bytes for each.
-int emisora_interface_addresses(emisora_address *addresses, char *names, int capacity);
+/// known to be unique; answers their number, or -1 with errno. `names` has 16 bytes for each; `are_temporary` tells
+/// temporary IPv6 addresses (RFC 8981).
+int emisora_interface_addresses(emisora_address *addresses, char *names, uint8_t *are_temporary, int capacity);
+
+/// A non-blocking netlink descriptor that becomes readable when interfaces or their addresses change; or -1 with errno.
+int emisora_watch_addresses(void);
+
+/// Which of our addresses the system would send from; answers 0, or -1 with errno.
+int emisora_source_address(const emisora_address *destination, emisora_address *source);
+
+/// A non-blocking TCP socket that begins to connect from `local`, which gets the port that was chosen; or -1 with errno.
+int emisora_tcp_connect(const emisora_address *remote, emisora_address *local);
+
+/// A non-blocking TCP socket that listens at `local`, which gets the port that was chosen; or -1 with errno.
+int emisora_tcp_listen(emisora_address *local);
+
+/// The next connection that came in, non-blocking; or -1 with errno.
+int emisora_tcp_accept(int listener, emisora_address *local, emisora_address *remote);
+
+/// The error that waits at a socket; 0: none.
+int emisora_socket_error(int socket);
+
+/// Blocks while it asks for a name's addresses; answers their number, or the negative code of getaddrinfo.
+int emisora_resolve(const char *name, emisora_address *addresses, int capacity);
 
 /// A non-blocking descriptor that becomes readable when a name in `folder` comes, goes or gets other rights; or -1 with
 /// errno.

@@ -10,6 +10,7 @@
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 // What Swift cannot import from OpenSSL's headers: macros and variadic functions, one function each.
 
@@ -40,5 +41,13 @@ static inline long long emisora_dtls_timeout_us(SSL *ssl) {
 }
 static inline void emisora_bio_set_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
 static inline void emisora_bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
+static inline long emisora_ssl_set_server_name(SSL *ssl, const char *name) {
+    return SSL_set_tlsext_host_name(ssl, name);
+}
+static inline void emisora_ssl_ctx_use_partial_writes(SSL_CTX *ctx) {
+    SSL_CTX_set_mode(ctx, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+}
+/// Bytes that a memory BIO holds.
+static inline size_t emisora_bio_pending(BIO *bio) { return BIO_ctrl_pending(bio); }
 
 #endif

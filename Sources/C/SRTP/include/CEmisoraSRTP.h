@@ -11,5 +11,8 @@ static inline void emisora_srtp_policy_aes_cm_128_hmac_sha1_80(srtp_crypto_polic
 static inline void emisora_srtp_policy_aead_aes_128_gcm(srtp_crypto_policy_t *policy) {
     srtp_crypto_policy_set_aes_gcm_128_16_auth(policy);
 }
+static inline void emisora_srtp_policy_aead_aes_256_gcm(srtp_crypto_policy_t *policy) {
+    srtp_crypto_policy_set_aes_gcm_256_16_auth(policy);
+}
 
 #endif

@@ -32,6 +32,12 @@ struct CameraAwayPicture: Sendable {
         }
     }
 
+    /// Remembers a picture, as a copy, for a ``begin(_:format:now:)`` that has none.
+    mutating func keep(_ last: VideoFrame?) {
+        guard case .lastPicture = policy, let last, let copied = copy(last) else { return }
+        picture = copied
+    }
+
     mutating func end() {
         next = nil
         picture = nil

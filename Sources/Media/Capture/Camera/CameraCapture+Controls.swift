@@ -16,14 +16,13 @@ extension CameraCapture {
 
     /// The camera's controls, to list, read and set them. They stay with that camera when another is switched to.
     public func controls() throws(CameraControlError) -> CameraControls {
-        let locator = CameraLocator(system: system)
         do throws(CameraError) {
             guard let identity = latestIdentity else {
-                return CameraControls(try locator.find(targetName), system: system)
+                return try CameraControls(device: next.name, wish: next.wish, system: system)
             }
             // Its node may have another number since it was plugged in again.
-            switch locator.find(again: identity, everywhere: true) {
-            case .found(let found): return CameraControls(found, system: system)
+            switch CameraLocator(system: system).find(again: identity, everywhere: true, use: { $0 }) {
+            case .had(let found): return CameraControls(found, system: system)
             case .refused(let error): throw error
             case .absent: throw .unplugged(path: identity.path)
             }

@@ -17,13 +17,24 @@ public final class CameraControls: Sendable {
 
     var device: any V4L2Device { found.device }
 
-    /// - Parameter device: A node's path such as `/dev/video0`, a bus path, or a card's name; `nil` for the first camera.
+    /// - Parameter device: A node's path such as `/dev/video0`, a bus path, or a card's name; `nil` for the first camera
+    ///   that has pictures to decode.
     public convenience init(device: String? = nil) throws(CameraError) {
         try self.init(device: device, system: LinuxV4L2())
     }
 
     package convenience init(device: String?, system: any V4L2System) throws(CameraError) {
-        self.init(try CameraLocator(system: system).find(device), system: system)
+        try self.init(device: device, wish: CameraWish(), system: system)
+    }
+
+    /// The camera that a capturer with that wish would take, as far as can be told without starting it.
+    convenience init(device: String?, wish: CameraWish, system: any V4L2System) throws(CameraError) {
+        let locator = CameraLocator(system: system)
+        let found = try locator.find(device) { found throws(CameraError) in
+            // Controls of a camera that was named can be set whatever its pictures are like.
+            device == nil ? try CameraOpener.decide(found, wish: wish, locator).0 : found
+        }
+        self.init(found, system: system)
     }
 
     /// Takes over an opened node.

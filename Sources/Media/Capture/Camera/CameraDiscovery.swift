@@ -18,7 +18,8 @@ public enum CameraDiscovery {
 
     /// What became of a look at all nodes.
     public struct Cameras: Sendable {
-        /// In the order of their nodes' numbers; the first is what a capturer takes when no device is named.
+        /// In the order of their nodes' numbers; the first that has pictures to decode, and is free, is what a capturer
+        /// takes when no device is named.
         public var found: [Camera]
         /// Why nodes could not be looked at; none of them is known to be a camera.
         public var refused: [CameraError]
@@ -32,7 +33,8 @@ public enum CameraDiscovery {
     /// Looks at all video nodes. Takes a few milliseconds a camera; blocks the calling thread for as long.
     public static func cameras() -> Cameras { cameras(in: LinuxV4L2()) }
 
-    /// One camera, by its node's path, its bus path or its card's name; the first one if `nil`.
+    /// One camera, by its node's path, its bus path or its card's name. If `nil`, the first that has pictures to decode,
+    /// which a capturer takes; the first at all if none has.
     ///
     /// - Parameter wish: Where sizes are a range, the rates are those near the wished size; without a wish those of the
     ///   largest.
@@ -60,7 +62,27 @@ public enum CameraDiscovery {
     package static func camera(
         _ device: String?, wish: CameraWish = CameraWish(), in system: any V4L2System
     ) throws(CameraError) -> Camera {
-        try look(at: try CameraLocator(system: system).find(device), wish: wish, in: system)
+        var undecodable: Camera?
+        let locator = CameraLocator(system: system)
+        do throws(CameraError) {
+            return try locator.find(device) { found throws(CameraError) in
+                let camera = try look(at: found, wish: wish, in: system)
+                // Whoever names a camera gets to see it as it is.
+                let isDecodable = CameraModeChoice.choose(wish, from: camera.modes).chosen != nil
+                if isDecodable || device != nil { return camera }
+                // Perhaps libv4l can.
+                do throws(CameraError) {
+                    try CameraOpener.decide(try locator.open(found.identity.path), wish: wish, locator).0.device.close()
+                    return camera
+                } catch {
+                    undecodable = undecodable ?? camera
+                    throw error
+                }
+            }
+        } catch {
+            guard let undecodable else { throw error }
+            return undecodable
+        }
     }
 
     private static func look(

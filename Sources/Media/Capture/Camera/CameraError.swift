@@ -18,6 +18,8 @@ public enum CameraError: Error, Hashable, Sendable {
     case unplugged(path: String)
     /// The driver refused. `code` is the system's `errno`.
     case driver(path: String, operation: String, code: Int32)
+    /// `stop()` was called while capturing was being started.
+    case stopped
 }
 
 extension CameraError: CustomStringConvertible {
@@ -37,6 +39,7 @@ extension CameraError: CustomStringConvertible {
             "\(path): the driver set \(format), whose pictures cannot be read: ask for another size"
         case .unplugged(let path): "\(path) was unplugged"
         case .driver(let path, let operation, let code): "\(path): \(operation): \(String(cString: strerror(code)))"
+        case .stopped: "stopped while capturing was being started"
         }
     }
 }

@@ -13,6 +13,7 @@ struct CameraIntake: ~Copyable {
     private var sequence = CameraSequence()
     private var meter: CameraRateMeter?
     private let decoder = MJPEGDecoder()
+    private var thinner = FrameThinner()
     /// The newest picture that was handed on.
     private(set) var last: VideoFrame?
     private var pictures = 0
@@ -107,6 +108,11 @@ struct CameraIntake: ~Copyable {
             return drop(.captureStopped)
         }
         let timestamp = clock.instant(of: buffer, interval: stream.interval ?? .zero, now: now)
+        // Before anything is decoded or copied. The consumer thins with the same rule, so it leaves out none of the rest.
+        guard thinner.keep(timestamp, rate: consumer.wants.highestFrameRate) else {
+            stream.buffers.giveBack(buffer.index)
+            return drop(.adaptation)
+        }
         let frame: VideoFrame
         do {
             switch stream.picture.coding {

@@ -77,11 +77,15 @@ struct CameraLoop: ~Copyable {
         guard !isStopped() else { return }
         if ready.contains(.nodesChanged) { recovery.nodesChanged(now) }
         guard let stream else { return }
-        if ready.contains(.event), hasSourceChanged(stream) {
+        let events = ready.contains(.event) ? takeEvents(stream) : (count: 0, isSourceChanged: false)
+        if events.isSourceChanged {
             mustChoose = true
             perform(recovery.failed(now), .sourceChanged, wish)
         } else if !ready.isDisjoint(with: [.frame, .failure]) {
             fetch(stream, wish, isStopped)
+        } else if ready.contains(.event), events.count == 0 {
+            // A driver that calls for an event and has none.
+            emptyTurns += 1
         }
     }
 
@@ -107,10 +111,9 @@ struct CameraLoop: ~Copyable {
                 return
             }
             emptyTurns = 0
-            if let interruption = recovery.frameCame(now, isMedia: fetched.pictures > 0) {
-                away.end()
-                emit(.interruptionEnded(after: interruption))
-            }
+            let interruption = recovery.frameCame(now, isMedia: fetched.pictures > 0)
+            if fetched.pictures > 0 { away.end() }
+            if let interruption { emit(.interruptionEnded(after: interruption)) }
         } catch {
             let fault = CameraError(error, path: identity.path, in: opener.system)
             let isGone = if case .unplugged = fault { true } else { false }
@@ -118,14 +121,14 @@ struct CameraLoop: ~Copyable {
         }
     }
 
-    private func hasSourceChanged(_ stream: CameraStream) -> Bool {
-        var isChanged = false
-        for _ in 0..<Self.eventLimit {
-            guard let event = try? stream.device.dequeueEvent() else { break }
+    private func takeEvents(_ stream: CameraStream) -> (count: Int, isSourceChanged: Bool) {
+        var (count, isChanged) = (0, false)
+        while count < Self.eventLimit, let event = try? stream.device.dequeueEvent() {
+            count += 1
             isChanged = isChanged || event.kind == V4L2Event.sourceChange
             guard event.pending > 0 else { break }
         }
-        return isChanged
+        return (count, isChanged)
     }
 
     // MARK: Recovery
@@ -134,6 +137,7 @@ struct CameraLoop: ~Copyable {
         switch action {
         case .restart:
             interrupt(reason)
+            // What frames hold must be free for the driver.
             intake.forgetLast()
             guard let stream else { return }
             intake.begin(stream)
@@ -159,22 +163,21 @@ struct CameraLoop: ~Copyable {
     }
 
     private mutating func attempt(_ everywhere: Bool, _ wish: CameraWish) {
-        switch CameraLocator(system: opener.system).find(again: identity, everywhere: everywhere) {
+        let (opener, mustChoose, plan) = (opener, mustChoose, plan)
+        let outcome = opener.locator.find(again: identity, everywhere: everywhere) {
+            found throws(CameraError) -> (CameraStream, CameraOpener.Plan) in
+            mustChoose ? try opener.open(found, wish: wish) : (try opener.open(found, plan: plan), plan)
+        }
+        switch outcome {
+        case .had((let stream, let plan)):
+            self.plan = plan
+            adopt(stream)
+            recovery.attemptSucceeded(now, interval: stream.interval)
+        case .refused(let error):
+            // It came back as another than it was.
+            if case .unusableFormat = error { self.mustChoose = true }
+            recovery.attemptFailed(now, nodeExists: true)
         case .absent: recovery.attemptFailed(now, nodeExists: false)
-        case .refused: recovery.attemptFailed(now, nodeExists: true)
-        case .found(let found):
-            do throws(CameraError) {
-                if mustChoose {
-                    let (stream, plan) = try opener.open(found, wish: wish)
-                    self.plan = plan
-                    adopt(stream)
-                } else {
-                    adopt(try opener.open(found, plan: plan))
-                }
-                recovery.attemptSucceeded(now, interval: stream?.interval)
-            } catch {
-                recovery.attemptFailed(now, nodeExists: true)
-            }
         }
     }
 
@@ -195,19 +198,21 @@ struct CameraLoop: ~Copyable {
     /// Opens another camera, and only then lets go of this one, unless both are the same device or the bus has no room
     /// for two. If the other cannot be had, this one goes on.
     mutating func switchCamera(to name: String?, wish: CameraWish, former: CameraWish) -> Result<Void, CameraError> {
+        let opener = opener
         do throws(CameraError) {
-            let found = try CameraLocator(system: opener.system).find(name)
-            // A device that streams takes no other mode.
-            if found.identity.isSameDevice(as: identity) { release() }
-            let (next, plan): (CameraStream, CameraOpener.Plan)
-            do throws(CameraError) {
-                (next, plan) = try opener.open(found, wish: wish)
-            } catch {
-                guard stream != nil, case .driver(_, _, V4L2Error.noRoomOnBus) = error else { throw error }
-                release()
-                (next, plan) = try opener.open(name, wish: wish)
+            let (next, plan) = try opener.locator.find(name) {
+                found throws(CameraError) -> (CameraStream, CameraOpener.Plan) in
+                // A device that streams takes no other mode.
+                if found.identity.isSameDevice(as: identity) { release(keepingPicture: true) }
+                do throws(CameraError) {
+                    return try opener.open(found, wish: wish)
+                } catch {
+                    guard stream != nil, case .driver(_, _, V4L2Error.noRoomOnBus) = error else { throw error }
+                    release(keepingPicture: true)
+                    return try opener.open(try opener.locator.open(found.identity.path), wish: wish)
+                }
             }
-            release()
+            release(keepingPicture: true)
             self.plan = plan
             adopt(next)
             recovery.attemptSucceeded(now, interval: next.interval)
@@ -218,7 +223,9 @@ struct CameraLoop: ~Copyable {
         }
     }
 
-    private mutating func release() {
+    /// - Parameter keepingPicture: For the stream to go on with if no other camera's picture comes.
+    private mutating func release(keepingPicture: Bool = false) {
+        if keepingPicture { away.keep(intake.last) }
         intake.forgetLast()
         stream?.close()
         stream = nil

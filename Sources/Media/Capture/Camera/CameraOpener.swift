@@ -2,6 +2,9 @@
 struct CameraOpener: Sendable {
     let system: any V4L2System
     let options: CameraOptions
+    /// Whether the run that this opens for was told to stop. A camera takes many requests to open, and a driver in
+    /// trouble is slow to answer each.
+    let isCancelled: @Sendable () -> Bool
     /// Told, on any thread, that a stream needs a look.
     let wake: @Sendable () -> Void
 
@@ -13,63 +16,67 @@ struct CameraOpener: Sendable {
         var converting: Bool
     }
 
-    /// Finds the camera that `name` means, chooses a mode and starts it. Without a name it is the first that can be
-    /// had: beside the one for pictures a computer may have one that sees infrared only.
+    var locator: CameraLocator { CameraLocator(system: system, isCancelled: isCancelled) }
+
+    /// Finds the camera that `name` means, chooses a mode and starts it.
     func open(_ name: String?, wish: CameraWish) throws(CameraError) -> (CameraStream, Plan) {
-        let locator = CameraLocator(system: system)
-        if let name { return try open(try locator.find(name), wish: wish) }
-        var refusal: CameraError?
-        for path in system.nodes() {
-            do throws(CameraError) {
-                return try open(try locator.open(path), wish: wish)
-            } catch {
-                if case .notACamera = error { continue }
-                refusal = refusal ?? error
-            }
-        }
-        throw refusal ?? .notFound(nil)
+        try locator.find(name) { found throws(CameraError) in try open(found, wish: wish) }
     }
 
     /// Chooses a mode of an opened camera and starts it.
     func open(_ found: CameraLocator.Found, wish: CameraWish) throws(CameraError) -> (CameraStream, Plan) {
-        let explained = CameraModeChoice.choose(wish, from: try modes(of: found, wish: wish))
+        let (found, plan) = try Self.decide(found, wish: wish, locator)
+        return (try stream(found, plan), plan)
+    }
+
+    /// Chooses a mode of an opened camera, which is closed if it has none that can be decoded.
+    ///
+    /// - Returns: The camera as it is to be used: one that libv4l must convert for is opened anew.
+    static func decide(
+        _ found: CameraLocator.Found, wish: CameraWish, _ locator: CameraLocator
+    ) throws(CameraError) -> (CameraLocator.Found, Plan) {
+        let explained = CameraModeChoice.choose(wish, from: try modes(of: found, wish: wish, locator))
         if let choice = explained.chosen {
-            let plan = Plan(choice: choice, reason: explained.reason, converting: false)
-            return (try stream(found, plan), plan)
+            return (found, Plan(choice: choice, reason: explained.reason, converting: false))
         }
         found.device.close()
         let path = found.identity.path
-        guard let converted = try? CameraLocator(system: system).open(path, converting: true) else {
+        guard let converted = try? locator.open(path, converting: true) else {
             throw .noUsableMode(path: path, reason: explained.reason)
         }
-        guard let choice = CameraModeChoice.choose(wish, from: try modes(of: converted, wish: wish)).chosen else {
+        guard let choice = CameraModeChoice.choose(wish, from: try modes(of: converted, wish: wish, locator)).chosen
+        else {
             converted.device.close()
             throw .noUsableMode(path: path, reason: explained.reason)
         }
-        let plan = Plan(
-            choice: choice, reason: "\(explained.reason); libv4l converts its pictures to \(choice.fourcc)",
-            converting: true)
-        return (try stream(converted, plan), plan)
+        let reason = "\(explained.reason); libv4l converts its pictures to \(choice.fourcc)"
+        return (converted, Plan(choice: choice, reason: reason, converting: true))
     }
 
     /// Starts an opened camera as it was before.
     func open(_ found: CameraLocator.Found, plan: Plan) throws(CameraError) -> CameraStream {
         guard plan.converting else { return try stream(found, plan) }
         found.device.close()
-        return try stream(try CameraLocator(system: system).open(found.identity.path, converting: true), plan)
+        return try stream(try locator.open(found.identity.path, converting: true), plan)
     }
 
-    private func modes(of found: CameraLocator.Found, wish: CameraWish) throws(CameraError) -> CameraModes {
+    private static func modes(
+        of found: CameraLocator.Found, wish: CameraWish, _ locator: CameraLocator
+    ) throws(CameraError) -> CameraModes {
         do throws(V4L2Error) {
             return try CameraModes(of: found.device, type: found.type, capability: found.capability, wish: wish)
         } catch {
             found.device.close()
-            throw CameraError(error, path: found.identity.path, in: system)
+            throw CameraError(error, path: found.identity.path, in: locator.system)
         }
     }
 
     private func stream(_ found: CameraLocator.Found, _ plan: Plan) throws(CameraError) -> CameraStream {
-        try CameraStream(
+        guard !isCancelled() else {
+            found.device.close()
+            throw .stopped
+        }
+        return try CameraStream(
             found.device, type: found.type, identity: found.identity, choice: plan.choice, reason: plan.reason,
             bufferCount: options.bufferCount, in: system, wake: wake)
     }

@@ -18,6 +18,18 @@ final class CameraRun: Sendable {
     /// what the driver lent must be free when `stop` returns.
     private let opened = Mutex<(CameraStream, CameraOpener.Plan)?>(nil)
     private let switches = Monitor(Switches())
+    /// What `stop` and a `start` that is under way know of each other.
+    private let startup = Monitor(Startup())
+    private let cancellation: Cancellation
+
+    private struct Startup: Sendable {
+        var isOver = false
+    }
+
+    /// Asked by what opens cameras, which must not hold the run.
+    private final class Cancellation: Sendable {
+        let isWanted = Atomic(false)
+    }
 
     /// At most one request for another camera, and its outcome.
     private struct Switches: Sendable {
@@ -38,8 +50,13 @@ final class CameraRun: Sendable {
     ) throws(CaptureError) {
         do throws(V4L2Error) {
             let poller = try system.makePoller()
+            let cancellation = Cancellation()
             self.poller = poller
-            opener = CameraOpener(system: system, options: options) { poller.wake() }
+            self.cancellation = cancellation
+            opener = CameraOpener(
+                system: system, options: options,
+                isCancelled: { cancellation.isWanted.load(ordering: .sequentiallyConsistent) },
+                wake: { poller.wake() })
         } catch {
             throw .system(operation: error.operation, code: error.code)
         }
@@ -51,36 +68,48 @@ final class CameraRun: Sendable {
 
     var isRunning: Bool { thread.isRunning }
 
-    /// Opens the camera and starts the thread.
+    private var isStopped: Bool { cancellation.isWanted.load(ordering: .sequentiallyConsistent) }
+
+    /// Opens the camera and starts the thread. A ``stop()`` meanwhile ends it at its next step.
     func start(_ name: String?) throws(CaptureError) {
+        defer {
+            startup.withLock { $0.isOver = true }
+            startup.notifyAll()
+        }
         let (stream, plan): (CameraStream, CameraOpener.Plan)
         do throws(CameraError) {
             (stream, plan) = try opener.open(name, wish: wish.withLock { $0 })
         } catch {
-            throw .custom(error)
+            // Whatever failed first: who stopped it is not told of a camera in trouble.
+            throw .custom(isStopped ? CameraError.stopped : error)
         }
         onFormat(stream.picture.format)
         do throws(CaptureError) {
             opened.withLock { $0 = (stream, plan) }
+            // The stop that comes after this look finds the thread.
+            guard !isStopped else { throw .custom(CameraError.stopped) }
             try thread.start { [self] _ in main() }
         } catch {
             opened.withLock { $0 = nil }
             stream.close()
             throw error
         }
+        guard isStopped else { return }
+        thread.stop()
+        throw .custom(CameraError.stopped)
     }
 
-    /// Ends the run; waits for that, unless called on its own thread.
+    /// Ends the run; waits for that, unless called on its own thread. A driver that is in the midst of a request is
+    /// waited for: what it opens must be let go.
     func stop() {
-        guard thread.requestStop() != nil else {
-            poller.wake()
-            return
-        }
-        poller.wake()
+        requestStop()
+        guard emisora_thread_id() != threadID.load(ordering: .acquiring) else { return }
+        _ = startup.wait(until: .distantFuture) { $0.isOver ? true : nil }
         thread.stop()
     }
 
     func requestStop() {
+        cancellation.isWanted.store(true, ordering: .sequentiallyConsistent)
         thread.requestStop()
         poller.wake()
     }
@@ -118,20 +147,22 @@ final class CameraRun: Sendable {
 
     private func main() {
         threadID.store(emisora_thread_id(), ordering: .releasing)
+        defer {
+            switches.withLock { $0.isOver = true }
+            switches.notifyAll()
+        }
         guard var loop = makeLoop() else { return }
-        loop.begin()
-        while !thread.isStopRequested {
+        if !isStopped { loop.begin() }
+        while !isStopped {
             if case .asked(let name, let next) = switches.withLock({ $0.phase }) {
                 let outcome = loop.switchCamera(to: name, wish: next, former: wish.withLock { $0 })
                 if case .success = outcome { wish.withLock { $0 = next } }
                 switches.withLock { $0.phase = .answered(outcome) }
                 switches.notifyAll()
             }
-            loop.turn(wish: wish.withLock { $0 }) { thread.isStopRequested }
+            loop.turn(wish: wish.withLock { $0 }) { isStopped }
         }
         loop.end()
-        switches.withLock { $0.isOver = true }
-        switches.notifyAll()
     }
 
     /// The loop alone has the camera: it must be able to let go of it.

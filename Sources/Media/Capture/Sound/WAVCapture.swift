@@ -44,7 +44,7 @@ public final class WAVCapture: AudioCapture {
         let reader = try WAVReader(path: path, isLooped: playback == .looped)
         let run = Run(reader, format, isLooped: playback == .looped)
         lastFailure.withLock { $0 = nil }
-        try pacer.start(rate: 50, patience: 10) { [weak self] tick, pace in
+        try pacer.start(rate: 50, patience: 10, frameCount: run.frameCount) { [weak self] tick, pace in
             do throws(WAVError) {
                 return try run.step(tick, pace, into: consumer)
             } catch {
@@ -66,7 +66,7 @@ private final class Run: Sendable {
     private let reader: Mutex<WAVReader>
     private let format: AudioFormat
     /// Frames until the end; `nil` if there is none.
-    private let frameCount: Int?
+    let frameCount: Int?
 
     init(_ reader: consuming WAVReader, _ format: AudioFormat, isLooped: Bool) {
         frameCount = isLooped ? nil : (reader.length + DriftCorrector.frameLength - 1) / DriftCorrector.frameLength
@@ -78,9 +78,8 @@ private final class Run: Sendable {
     func step(
         _ tick: PaceTick, _ pace: PaceRun, into consumer: AudioCaptureConsumer
     ) throws(WAVError) -> Pacer.StepResult {
-        let behindEnd = frameCount.map { max(0, tick.index - $0) } ?? 0
-        if tick.skipped > behindEnd { consumer.didDrop(.captureLate, count: tick.skipped - behindEnd) }
-        if let frameCount, tick.index >= frameCount {
+        if tick.skipped > 0 { consumer.didDrop(.captureLate, count: tick.skipped) }
+        if tick.index == frameCount {
             consumer.didEnd()
             return .end
         }

@@ -94,17 +94,20 @@ package struct AudioJitterBuffer: Sendable {
         .nanoseconds(bufferedTicks * 1_000_000_000 / Int64(clock.rate))
     }
 
-    package mutating func insert(number: Int64, timestamp: UInt32, payload: RawSpan, now: Instant) -> Insertion {
+    /// - Parameter isRedundant: Carried once more by a later packet, so that its arrival says nothing of the network.
+    package mutating func insert(
+        number: Int64, timestamp: UInt32, payload: RawSpan, isRedundant: Bool = false, now: Instant
+    ) -> Insertion {
         if let floor, number < floor {
             // It would have been in time with a longer delay.
-            observe(timestamp: timestamp, now: now)
+            if !isRedundant { observe(timestamp: timestamp, now: now) }
             return .late
         }
         guard payload.byteCount > 0, payload.byteCount <= configuration.payloadByteLimit else { return .late }
         var position = packets.count
         while position > 0, packets[position - 1].number > number { position -= 1 }
         if position > 0, packets[position - 1].number == number { return .duplicate }
-        observe(timestamp: timestamp, now: now)
+        if !isRedundant { observe(timestamp: timestamp, now: now) }
         let packet = Packet(
             number: number, timestamp: timestamp,
             duration: OpusPacket.durationInTicks(of: payload) ?? UInt32(clamping: clock.rate / 50), receivedAt: now,

@@ -14,6 +14,11 @@ package struct InboundRTPStatistics: Equatable, Sendable {
     package var packetsDuplicated: UInt64 = 0
     package var retransmittedPacketsReceived: UInt64 = 0
     package var retransmittedBytesReceived: UInt64 = 0
+    /// Parity packets (ULPFEC), or sound carried once more (RED).
+    package var fecPacketsReceived: UInt64 = 0
+    package var fecBytesReceived: UInt64 = 0
+    /// Those of them that brought nothing new.
+    package var fecPacketsDiscarded: UInt64 = 0
     /// Complete frames handed out.
     package var framesReceived: UInt64 = 0
     package var keyFramesReceived: UInt64 = 0

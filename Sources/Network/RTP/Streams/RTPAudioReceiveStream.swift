@@ -6,6 +6,8 @@ import EmisoraCore
 package struct RTPAudioReceiveStream: Sendable {
     package struct Configuration: Equatable, Sendable {
         package var payloadType: UInt8
+        /// Packets may carry those before them once more (RFC 2198) under this type.
+        package var redPayloadType: UInt8?
         package var clockRate = OpusPacketizer.clockRate
         package var jitterBuffer = AudioJitterBuffer.Configuration()
 
@@ -34,13 +36,15 @@ package struct RTPAudioReceiveStream: Sendable {
     }
 
     /// Whether a packet of this payload type is for this stream.
-    package func accepts(payloadType: UInt8) -> Bool { payloadType == configuration.payloadType }
+    package func accepts(payloadType: UInt8) -> Bool {
+        payloadType == configuration.payloadType || payloadType == configuration.redPayloadType
+    }
 
     /// Takes a decrypted packet with its parsed header.
     package mutating func handle(_ header: RTPHeader, packet: RawSpan, now: Instant) {
         guard header.payload.upperBound <= packet.byteCount else { return }
-        if ssrc == nil, header.payloadType == configuration.payloadType { switchSSRC(to: header.ssrc) }
-        guard header.payloadType == configuration.payloadType, header.ssrc == ssrc else {
+        if ssrc == nil, accepts(payloadType: header.payloadType) { switchSSRC(to: header.ssrc) }
+        guard accepts(payloadType: header.payloadType), header.ssrc == ssrc else {
             counters.packetsDiscarded += 1
             return
         }
@@ -59,11 +63,37 @@ package struct RTPAudioReceiveStream: Sendable {
         }
         let number = unwrapper.unwrap(header.sequenceNumber)
         let payload = packet.extracting(header.payload)
-        switch jitterBuffer.insert(number: number, timestamp: header.timestamp, payload: payload, now: now) {
+        guard header.payloadType == configuration.redPayloadType else {
+            insert(number, timestamp: header.timestamp, payload, now: now)
+            return
+        }
+        let blocks = REDPayload.blocks(of: payload)
+        for (index, block) in blocks.enumerated() where block.payloadType == configuration.payloadType {
+            let bytes = payload.extracting(block.range)
+            let age = blocks.count - 1 - index
+            if age == 0 {
+                insert(number, timestamp: header.timestamp, bytes, now: now)
+            } else {
+                insertRedundant(number - Int64(age), timestamp: header.timestamp &- block.timestampOffset, bytes, now)
+            }
+        }
+    }
+
+    private mutating func insert(_ number: Int64, timestamp: UInt32, _ payload: RawSpan, now: Instant) {
+        switch jitterBuffer.insert(number: number, timestamp: timestamp, payload: payload, now: now) {
         case .inserted: break
         case .duplicate: counters.packetsDuplicated += 1
         case .late: counters.packetsDiscarded += 1
         }
+    }
+
+    /// What a packet carries of one before it: of use only where that one has not come.
+    private mutating func insertRedundant(_ number: Int64, timestamp: UInt32, _ payload: RawSpan, _ now: Instant) {
+        counters.fecPacketsReceived += 1
+        counters.fecBytesReceived += UInt64(payload.byteCount)
+        let insertion = jitterBuffer.insert(
+            number: number, timestamp: timestamp, payload: payload, isRedundant: true, now: now)
+        if insertion != .inserted { counters.fecPacketsDiscarded += 1 }
     }
 
     /// Takes one RTCP packet, ignoring what is of other sources.

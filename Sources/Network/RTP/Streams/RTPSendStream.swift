@@ -73,16 +73,15 @@ package struct RTPSendStream: Sendable {
     private var last: LastFrame?
     private var lastFIR: LastFIR?
     /// Of this SSRC since it began, for sender reports.
-    private var packetCount: UInt32 = 0
-    private var octetCount: UInt32 = 0
+    private var counters = SenderCounters()
 
     /// Starts a stream at random sequence numbers and a random timestamp (RFC 3550 §5.1).
     package init(_ configuration: Configuration, using generator: inout some RandomNumberGenerator) {
         self.configuration = configuration
         clock = RTPTimestampClock(
             rate: configuration.clockRate, offset: UInt32(truncatingIfNeeded: generator.next()))
-        nextSequenceNumber = UInt16(truncatingIfNeeded: generator.next())
-        nextRTXSequenceNumber = UInt16(truncatingIfNeeded: generator.next())
+        nextSequenceNumber = Self.firstSequenceNumber(using: &generator)
+        nextRTXSequenceNumber = Self.firstSequenceNumber(using: &generator)
         history = PacketHistory(duration: configuration.historyDuration, limit: configuration.historyPacketLimit)
     }
 
@@ -138,8 +137,7 @@ package struct RTPSendStream: Sendable {
             history.append(entry, now: now)
             guard let byteCount = write(entry, into: &buffer) else { continue }
 
-            packetCount &+= 1
-            octetCount &+= UInt32(truncatingIfNeeded: packet.byteCount)
+            counters.count(octets: packet.byteCount)
             count(byteCount: byteCount, payloadByteCount: packet.byteCount)
             statistics.totalPacketSendDelay += (now - queued.enqueuedAt).inSeconds
             if isLast {
@@ -223,13 +221,13 @@ package struct RTPSendStream: Sendable {
 
     /// A sender report for `now`, without report blocks; `nil` before the first packet went out.
     package func senderReport(wallClock: WallClock, now: Instant) -> SenderReport? {
-        guard packetCount > 0 || octetCount > 0, let last else { return nil }
+        guard !counters.isEmpty, let last else { return nil }
         // The newest frame ties the two clocks together, whatever its timestamp was rounded or snapped to.
         let sinceLast = clock.ticks(in: now - last.captureTime)
         return SenderReport(
             ssrc: configuration.ssrc, ntpTimestamp: wallClock.ntp(at: now),
-            rtpTimestamp: last.timestamp &+ UInt32(truncatingIfNeeded: sinceLast), packetCount: packetCount,
-            octetCount: octetCount)
+            rtpTimestamp: last.timestamp &+ UInt32(truncatingIfNeeded: sinceLast), packetCount: counters.wirePackets,
+            octetCount: counters.wireOctets)
     }
 
     /// Goes on with other SSRCs after a collision (RFC 3550 §8.2); the caller says BYE for the old ones. What was sent
@@ -239,30 +237,38 @@ package struct RTPSendStream: Sendable {
     ) {
         configuration.ssrc = ssrc
         configuration.rtxSSRC = rtxSSRC
-        nextSequenceNumber = UInt16(truncatingIfNeeded: generator.next())
-        nextRTXSequenceNumber = UInt16(truncatingIfNeeded: generator.next())
+        nextSequenceNumber = Self.firstSequenceNumber(using: &generator)
+        nextRTXSequenceNumber = Self.firstSequenceNumber(using: &generator)
         history.removeAll()
         retransmissions.removeAll()
-        packetCount = 0
-        octetCount = 0
+        counters = SenderCounters()
         lastFIR = nil
     }
 
     // MARK: Inside
 
+    /// Random, in the lower half: a receiver that missed all packets up to the first wrap would take the SRTP rollover
+    /// counter for 0 and could authenticate nothing (RFC 3711 §3.3.1).
+    private static func firstSequenceNumber(using generator: inout some RandomNumberGenerator) -> UInt16 {
+        UInt16(truncatingIfNeeded: generator.next()) & 0x7FFF
+    }
+
     private func timestamp(of frame: PacketizedFrame, captureTime: Instant) -> UInt32 {
         let exact = clock.timestamp(at: captureTime)
         guard let last else { return exact }
+        // Timestamps further apart than half their range, some hours, can no longer be told from earlier ones.
+        let elapsed = clock.ticks(in: captureTime - last.captureTime)
+        let isLongPause = elapsed > 1 << 30
         if let duration = last.durationInTicks, duration > 0 {
             let expected = last.timestamp &+ duration
-            let gap = Int32(bitPattern: exact &- expected)
+            let gap = isLongPause ? elapsed - Int64(duration) : Int64(Int32(bitPattern: exact &- expected))
             // Capture times jitter around the sample clock; only a real gap, of more than two and a half packets, may
             // move it, and then by whole packets.
-            guard Int64(gap) * 2 > Int64(duration) * 5 else { return expected }
-            return expected &+ UInt32(gap) / duration * duration
+            guard gap * 2 > Int64(duration) * 5 else { return expected }
+            return expected &+ UInt32(truncatingIfNeeded: gap / Int64(duration) * Int64(duration))
         }
         // Two frames never share a timestamp, else receivers take them for one.
-        return Int32(bitPattern: exact &- last.timestamp) > 0 ? exact : last.timestamp &+ 1
+        return isLongPause || Int32(bitPattern: exact &- last.timestamp) > 0 ? exact : last.timestamp &+ 1
     }
 
     private var retransmissionInterval: Duration {
@@ -295,10 +301,7 @@ package struct RTPSendStream: Sendable {
             written = writeRTX(entry, packet, ssrc: ssrc, payloadType: payloadType, into: &buffer)
         } else {
             written = write(entry, into: &buffer)
-            if written != nil {
-                packetCount &+= 1
-                octetCount &+= UInt32(truncatingIfNeeded: packet.byteCount)
-            }
+            if written != nil { counters.count(octets: packet.byteCount) }
         }
         guard let byteCount = written else { return nil }
         count(byteCount: byteCount, payloadByteCount: packet.byteCount)

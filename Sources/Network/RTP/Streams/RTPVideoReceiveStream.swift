@@ -17,6 +17,8 @@ package struct RTPVideoReceiveStream: Sendable {
         package var clockRate: Int = 90_000
         /// The payload type whose `apt` is `payloadType` (RFC 4588 §8.6).
         package var rtxPayloadType: UInt8?
+        /// Packets of the stream may come wrapped in RED (RFC 2198), with parity packets among them.
+        package var redundancy: VideoRedundancy?
         /// The sender answers generic NACKs.
         package var usesNack = true
         /// The sender answers PLI (`nack pli`) or FIR; without it key frames are waited for.
@@ -49,6 +51,7 @@ package struct RTPVideoReceiveStream: Sendable {
 
     private var reception: ReceptionStatistics?
     private var unwrapper = SequenceUnwrapper()
+    private var repair: ULPFECReceiver?
     private var jitterBuffer: VideoJitterBuffer
     private var nackGenerator: NackGenerator
     private var keyFrameRequester: KeyFrameRequester
@@ -73,14 +76,18 @@ package struct RTPVideoReceiveStream: Sendable {
     /// Whether a packet of this payload type is for this stream.
     package func accepts(payloadType: UInt8) -> Bool {
         payloadType == configuration.payloadType || payloadType == configuration.rtxPayloadType
+            || configuration.redundancy?.accepts(payloadType) == true
     }
 
     /// Takes a decrypted packet with its parsed header.
     package mutating func handle(_ header: RTPHeader, packet: RawSpan, now: Instant) {
         guard header.payload.upperBound <= packet.byteCount else { return }
-        if header.payloadType == configuration.payloadType {
+        let redundancy = configuration.redundancy
+        if header.payloadType == configuration.payloadType || header.payloadType == redundancy?.redPayloadType {
             handleMedia(header, packet, now: now)
-        } else if header.payloadType == configuration.rtxPayloadType {
+        } else if header.payloadType == configuration.rtxPayloadType
+            || header.payloadType == redundancy?.redRTXPayloadType
+        {
             handleRTX(header, packet, now: now)
         } else {
             counters.packetsDiscarded += 1
@@ -181,7 +188,9 @@ package struct RTPVideoReceiveStream: Sendable {
         case .inOrder, .misordered:
             break
         }
-        insert(header, sequenceNumber: header.sequenceNumber, packet.extracting(header.payload), now: now)
+        unwrap(
+            header, payloadType: header.payloadType, sequenceNumber: header.sequenceNumber, header.payload, of: packet,
+            now: now)
     }
 
     private mutating func handleRTX(_ header: RTPHeader, _ packet: RawSpan, now: Instant) {
@@ -195,11 +204,71 @@ package struct RTPVideoReceiveStream: Sendable {
         counters.bytesReceived += UInt64(original.payload.count)
         counters.retransmittedPacketsReceived += 1
         counters.retransmittedBytesReceived += UInt64(original.payload.count)
-        insert(header, sequenceNumber: original.sequenceNumber, packet.extracting(original.payload), now: now)
+        let isWrapped = header.payloadType == configuration.redundancy?.redRTXPayloadType
+        unwrap(
+            header, payloadType: isWrapped ? configuration.redundancy?.redPayloadType : configuration.payloadType,
+            sequenceNumber: original.sequenceNumber, original.payload, of: packet, now: now)
     }
 
-    private mutating func insert(_ header: RTPHeader, sequenceNumber: UInt16, _ payload: RawSpan, now: Instant) {
+    /// Takes a payload out of RED where it is in it, and lets parity packets and what they protect help each other.
+    private mutating func unwrap(
+        _ header: RTPHeader, payloadType: UInt8?, sequenceNumber: UInt16, _ range: Range<Int>, of packet: RawSpan,
+        now: Instant
+    ) {
         let number = unwrapper.unwrap(sequenceNumber)
+        guard let redundancy = configuration.redundancy, let ssrc else {
+            insert(number, header, packet.extracting(range), now: now)
+            return
+        }
+        var payload = range
+        if payloadType == redundancy.redPayloadType {
+            // Pictures are put into RED one block a packet; older blocks, if any, came with their own packets.
+            let block = REDPayload.blocks(of: packet.extracting(range)).last
+            payload =
+                block.map { range.lowerBound + $0.range.lowerBound..<range.lowerBound + $0.range.upperBound }
+                ?? range.upperBound..<range.upperBound
+            if block?.payloadType == redundancy.ulpfecPayloadType {
+                handleParity(number, header, packet.extracting(payload), now: now)
+                return
+            }
+            if block?.payloadType != configuration.payloadType { payload = range.upperBound..<range.upperBound }
+        }
+        insert(number, header, packet.extracting(payload), now: now)
+        // A repetition has a header of its own, which is not the one that was protected.
+        guard redundancy.ulpfecPayloadType != nil, !payload.isEmpty, header.ssrc == ssrc else { return }
+        makeRepair(ssrc)
+        let media = redundancy.protectedPacket(header, payloadType: configuration.payloadType, payload, of: packet)
+        repair?.handleMedia(media.span.bytes, number: number)
+        insertRecovered(now: now)
+    }
+
+    private mutating func makeRepair(_ ssrc: UInt32) {
+        guard repair == nil else { return }
+        repair = ULPFECReceiver(
+            ssrc: ssrc, extensionIDs: configuration.redundancy?.extensionIDs ?? HeaderExtensionIDs())
+    }
+
+    private mutating func handleParity(_ number: Int64, _ header: RTPHeader, _ payload: RawSpan, now: Instant) {
+        counters.fecPacketsReceived += 1
+        counters.fecBytesReceived += UInt64(payload.byteCount)
+        // It has a number of the stream's own, which is thereby accounted for.
+        insert(number, header, payload.extracting(0..<0), now: now)
+        guard let ssrc else { return }
+        makeRepair(ssrc)
+        if repair?.handleParity(payload, number: number) != true { counters.fecPacketsDiscarded += 1 }
+        insertRecovered(now: now)
+    }
+
+    private mutating func insertRecovered(now: Instant) {
+        while let recovered = repair?.pollRecovered() {
+            guard let header = try? RTPHeader(parsing: recovered.packet.span.bytes),
+                header.payloadType == configuration.payloadType
+            else { continue }
+            insert(recovered.number, header, recovered.packet.span.bytes.extracting(header.payload), now: now)
+        }
+    }
+
+    private mutating func insert(_ number: Int64, _ header: RTPHeader, _ payload: RawSpan, now: Instant) {
         let isRecoverable = nackGenerator.handle(number, now: now)
         let insertion = jitterBuffer.insert(
             number: number, timestamp: header.timestamp, marker: header.marker, payload: payload, now: now)
@@ -237,6 +306,7 @@ package struct RTPVideoReceiveStream: Sendable {
 
     private mutating func restart() {
         unwrapper = SequenceUnwrapper()
+        repair = nil
         jitterBuffer.reset()
         nackGenerator.reset()
         keyFrameRequester.satisfy()

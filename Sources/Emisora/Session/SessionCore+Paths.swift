@@ -1,0 +1,83 @@
+import EmisoraCore
+import EmisoraEventLoop
+import EmisoraPeerEngine
+import EmisoraSDP
+import EmisoraSignalingProtocol
+import EmisoraTURN
+
+/// What is negotiated while a connection stands: candidates one by one, offers and answers, restarts of ICE.
+extension SessionCore {
+    /// After the address of a path is gone the others are tried with the same credentials first, which needs no
+    /// signaling; the restart follows within a second, so that both sides agree on what is there now.
+    private static let restartDelay: Duration = .milliseconds(300)
+    private static let answerTimeout: Duration = .seconds(5)
+
+    /// Answers whether the event was about paths, which both sides of a subscription treat alike.
+    func handlePathEvent(_ event: PeerEvent, of id: String, _ peer: Peer) -> Bool {
+        switch event {
+        case .localCandidate(let line):
+            channel.send(
+                .candidate(
+                    subscription: id,
+                    candidate: TrickledCandidate(
+                        candidate: line.candidate, sdpMid: line.mid, sdpMLineIndex: line.mLineIndex,
+                        usernameFragment: line.usernameFragment)))
+        case .localAddressLost:
+            schedule(after: Self.restartDelay) { [weak self] in self?.restartICE(of: id) }
+        case .selectedPathChanged: peer.selectedPathChanges += 1
+        case .stateChanged, .keyFrameNeeded, .remoteSourceEnded: return false
+        }
+        return true
+    }
+
+    /// Offers with new credentials; media goes on over the path in use, if there is one.
+    func restartICE(of id: String) {
+        guard isWelcome, let peer = peer(of: id), !peer.engine.hasOpenOffer,
+            let offer = try? peer.engine.makeOffer(iceRestart: true)
+        else { return }
+        channel.send(.offer(subscription: id, sdp: offer))
+        schedule(after: Self.answerTimeout) { [weak self, weak peer] in
+            guard let self, let peer, self.peer(of: id) === peer, peer.engine.hasOpenOffer else { return }
+            peer.engine.rollback()
+            if peer.engine.selectedPath == nil { restartICE(of: id) }
+        }
+    }
+
+    /// Where both sides offer at once the publisher's offer stands (W3C webrtc §10.7, "perfect negotiation").
+    func handleOffer(_ subscription: String, _ sdp: String, now: Instant) {
+        guard let peer = peer(of: subscription) else { return }
+        if peer.engine.hasOpenOffer {
+            guard subscriptions[subscription] != nil else { return }
+            peer.engine.rollback()
+        }
+        do throws(SDPError) {
+            channel.send(.answer(subscription: subscription, sdp: try peer.engine.answer(offer: sdp, now: now)))
+            completeSubscribe(subscription, .success(()))
+        } catch {
+            refuse(subscription, because: error, now: now)
+        }
+    }
+
+    func handleAnswer(_ subscription: String, _ sdp: String, now: Instant) {
+        // One that comes after its offer was taken back is no fault of the peer's.
+        guard let peer = peer(of: subscription), peer.engine.hasOpenOffer else { return }
+        do throws(SDPError) {
+            try peer.engine.setRemoteAnswer(sdp, now: now)
+            completeSubscribe(subscription, .success(()))
+        } catch {
+            refuse(subscription, because: error, now: now)
+        }
+    }
+}
+
+extension SessionCore: PeerHubOwner {
+    func iceServerDidFail(url: String, reason: String) {
+        emit(.iceServerFailed(url: url, reason: reason))
+    }
+}
+
+extension ICEServer {
+    init(_ server: ICEServerDescription) {
+        self.init(urls: server.urls, username: server.username, credential: server.credential)
+    }
+}

@@ -1,0 +1,54 @@
+import EmisoraCore
+import EmisoraTURN
+
+extension Session {
+    /// How a session connects.
+    ///
+    /// ```swift
+    /// var options = Session.Options()
+    /// options.iceServers = [
+    ///     ICEServer(urls: ["stun:stun.example.org"]),
+    ///     ICEServer(
+    ///         urls: ["turn:turn.example.org", "turns:turn.example.org?transport=tcp"], username: "ana",
+    ///         credential: "secret"),
+    /// ]
+    /// let session = try await Session.connect(to: "ws://example.org/demo", options: options)
+    /// ```
+    public struct Options: Sendable {
+        public var addresses: NetworkAddresses
+        /// How long `connect` waits for the room's welcome.
+        public var connectTimeout: Duration
+        /// STUN and TURN servers that help through NATs and firewalls (W3C `RTCConfiguration.iceServers`). Where there
+        /// are none, those that the signaling server hands out are used.
+        public var iceServers: [ICEServer]
+        /// W3C `RTCConfiguration.iceTransportPolicy`.
+        public var iceTransportPolicy: ICETransportPolicy
+        /// The UDP ports of this machine that may be used; `nil`: any. Each local address of the session needs one, and
+        /// each stream that it receives, and each TURN server that is reached over UDP.
+        public var ports: ClosedRange<UInt16>?
+        /// NAT 1:1: the addresses under which this machine is reached from outside where it sees others of its own, as in
+        /// a cloud or a container; at most one of each family. The same ports must be passed on unchanged.
+        public var natAddresses: [IPAddress]
+        /// The path of a PEM file with the certificate authorities that TURN servers over TLS are judged by; `nil`: the
+        /// system's.
+        public var certificateAuthorities: String?
+        /// Where all packets are written to, decrypted; `nil`: nowhere.
+        public var packetDump: PacketDump?
+
+        public init(
+            addresses: NetworkAddresses = .automatic, connectTimeout: Duration = .seconds(10),
+            iceServers: [ICEServer] = [], iceTransportPolicy: ICETransportPolicy = .all,
+            ports: ClosedRange<UInt16>? = nil, natAddresses: [IPAddress] = [], certificateAuthorities: String? = nil,
+            packetDump: PacketDump? = nil
+        ) {
+            self.addresses = addresses
+            self.connectTimeout = connectTimeout
+            self.iceServers = iceServers
+            self.iceTransportPolicy = iceTransportPolicy
+            self.ports = ports
+            self.natAddresses = natAddresses
+            self.certificateAuthorities = certificateAuthorities
+            self.packetDump = packetDump
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import EmisoraCore
+import EmisoraICE
+import EmisoraSDP
+
+/// A candidate on its way to the peer, as W3C `RTCIceCandidateInit` has it.
+package struct TrickledLine: Hashable, Sendable {
+    /// `candidate:…`; empty: there are no more.
+    package var candidate: String
+    package var mid: String?
+    package var mLineIndex: Int
+    package var usernameFragment: String
+}
+
+/// Which of our candidates the peer knows already.
+struct ToldCandidates {
+    private struct Key: Hashable {
+        let address: SocketAddress
+        let base: SocketAddress
+    }
+
+    private var keys: Set<Key> = []
+    private(set) var isDescribed = false
+    fileprivate var hasToldEnd = false
+
+    /// A description of ours holds all that there are now.
+    mutating func didDescribe(_ ice: ICEAgent) {
+        isDescribed = true
+        hasToldEnd = ice.hasAllLocalCandidates
+        keys = Set(ice.localCandidates.map { Key(address: $0.address, base: $0.base) })
+    }
+
+    /// Whether this one is new to a peer that has our description.
+    fileprivate mutating func insert(_ candidate: ICECandidate) -> Bool {
+        isDescribed && keys.insert(Key(address: candidate.address, base: candidate.base)).inserted
+    }
+}
+
+/// Notices that the peer, which would send reports at least, is not heard any more.
+struct PathSilence {
+    private static let patience: Duration = .milliseconds(1_500)
+    private static let interval: Duration = .seconds(1)
+    /// Later on the regular consent checks are enough.
+    private static let maximumQuestions = 4
+
+    private var lastHeardAt: Instant?
+    private var questions = 0
+
+    mutating func didHear(now: Instant) {
+        lastHeardAt = now
+        questions = 0
+    }
+
+    var deadline: Instant? {
+        guard let lastHeardAt, questions < Self.maximumQuestions else { return nil }
+        return lastHeardAt + Self.patience + Self.interval * questions
+    }
+
+    /// Whether the peer is to be asked now.
+    fileprivate mutating func isTooLong(now: Instant) -> Bool {
+        guard let deadline, now >= deadline else { return false }
+        questions += 1
+        return true
+    }
+}
+
+/// Our addresses, as they come and go.
+extension PeerEngine {
+    package func addLocalHost(_ address: SocketAddress, now: Instant) {
+        change(now: now) { $0.addLocalHost(address, now: now) }
+    }
+
+    package func addServerReflexive(
+        _ address: SocketAddress, base: SocketAddress, server: IPAddress, now: Instant
+    ) {
+        change(now: now) { $0.addServerReflexive(address, base: base, server: server, now: now) }
+    }
+
+    /// Datagrams that `pollTransmit` gives with such a source are to go through the server.
+    package func addRelayed(
+        _ address: SocketAddress, mapped: SocketAddress, server: IPAddress, preference: UInt16, now: Instant
+    ) {
+        change(now: now) {
+            $0.addRelayed(address, mapped: mapped, server: server, preference: preference, now: now)
+        }
+    }
+
+    package func endLocalCandidates(now: Instant) {
+        change(now: now) { $0.endLocalCandidates(now: now) }
+    }
+
+    /// More will come; the end will be told again.
+    package func reopenLocalCandidates() {
+        ice.reopenLocalCandidates()
+        told.hasToldEnd = false
+    }
+
+    /// A socket or a relayed address is gone. Where it carried the selected path and no other is valid,
+    /// `localAddressLost` says that a restart is called for.
+    package func removeLocal(base: SocketAddress, now: Instant) {
+        let hadPath = ice.selectedPath != nil
+        change(now: now) { $0.removeLocal(base: base, now: now) }
+        if hadPath, ice.selectedPath == nil, state != .closed, state != .failed { events.append(.localAddressLost) }
+    }
+
+    /// Takes an open offer of ours back, so that the peer's can be answered.
+    package func rollback() { negotiation.rollback() }
+
+    /// Whether an offer of ours waits for its answer.
+    package var hasOpenOffer: Bool { negotiation.signalingState == .haveLocalOffer }
+
+    /// Which path media takes; `nil` before the first valid one.
+    package var selectedPath: ICEPath? { ice.selectedPath }
+
+    package var iceState: ICEState { ice.state }
+
+    func breakSilence(now: Instant) {
+        if isReadyForMedia, silence.isTooLong(now: now) { ice.askForConsent(now: now) }
+    }
+
+    private func change(now: Instant, _ body: (inout ICEAgent) -> Void) {
+        guard state != .closed else { return }
+        body(&ice)
+        settle(now: now)
+    }
+
+    func tell(_ candidate: ICECandidate) {
+        guard told.insert(candidate) else { return }
+        trickle(ICECandidateLine(candidate).text)
+    }
+
+    func tellEnd() {
+        guard told.isDescribed, !told.hasToldEnd else { return }
+        told.hasToldEnd = true
+        trickle("")
+    }
+
+    private func trickle(_ text: String) {
+        // The section that carries the transport is the first that was taken (RFC 8843 §7.3.1).
+        let tagged = negotiated?.media.min { $0.index < $1.index }
+        events.append(
+            .localCandidate(
+                TrickledLine(
+                    candidate: text, mid: tagged?.mid, mLineIndex: tagged?.index ?? 0,
+                    usernameFragment: ice.localCredentials.ufrag)))
+    }
+}
+
+extension ICECandidateLine {
+    init(_ candidate: ICECandidate) {
+        self.init(
+            foundation: candidate.foundation, priority: candidate.priority,
+            address: candidate.address.ip.description, port: candidate.address.port,
+            type: candidate.type.rawValue, relatedAddress: candidate.relatedAddress)
+    }
+}

@@ -1,0 +1,86 @@
+import Emisora
+
+/// The options that `publish` and `watch` have in common: how to reach the other side.
+struct NetworkArguments {
+    private var urls: [String] = []
+    private var username: String?
+    private var credential: String?
+    private var isRelayOnly = false
+    private var interfaces: [String] = []
+    private var ports: ClosedRange<UInt16>?
+    private var natAddresses: [IPAddress] = []
+    private var certificateAuthorities: String?
+
+    /// The options' table; each value goes through `change`.
+    static func options(_ change: @escaping ((inout NetworkArguments) -> Void) -> Void) -> [Arguments.Option] {
+        [
+            .init(
+                name: "ice-server", values: "stun:HOST[:PORT]|turn:HOST[:PORT][?transport=udp|tcp]|turns:HOST[:PORT]",
+                help: "helps through NATs; may be given several times"
+            ) { url in
+                guard (try? ICEServer(urls: [url], username: "-", credential: "-").validate()) != nil else {
+                    return false
+                }
+                change { $0.urls.append(url) }
+                return true
+            },
+            .init(name: "ice-user", values: "NAME", help: "user name for TURN servers") { name in
+                change { $0.username = name }
+                return !name.isEmpty
+            },
+            .init(name: "ice-credential", values: "PASSWORD", help: "password for TURN servers") { password in
+                change { $0.credential = password }
+                return true
+            },
+            .init(name: "ice-ca", values: "FILE.pem", help: "who vouches for turns: servers (the system's authorities)")
+            {
+                file in
+                change { $0.certificateAuthorities = file }
+                return !file.isEmpty
+            },
+            .init(name: "relay-only", values: "", help: "only by TURN servers: nobody learns this machine's addresses")
+            {
+                _ in
+                change { $0.isRelayOnly = true }
+                return true
+            },
+            .init(name: "interface", values: "NAME", help: "only this network interface; may be given several times") {
+                name in
+                change { $0.interfaces.append(name) }
+                return !name.isEmpty
+            },
+            .init(name: "ports", values: "FIRST-LAST, 1-65535", help: "only these UDP ports of this machine") { text in
+                guard let range = portRange(text) else { return false }
+                change { $0.ports = range }
+                return true
+            },
+            .init(
+                name: "nat-address", values: "IP", help: "the address outside of a 1:1 NAT (cloud, container)"
+            ) { text in
+                guard let ip = IPAddress(text) else { return false }
+                change { $0.natAddresses.append(ip) }
+                return true
+            },
+        ]
+    }
+
+    private static func portRange(_ text: String) -> ClosedRange<UInt16>? {
+        let parts = text.split(separator: "-", omittingEmptySubsequences: false).map { UInt16($0) }
+        guard parts.count == 2, let first = parts[0], let last = parts[1], first > 0, first <= last else { return nil }
+        return first...last
+    }
+
+    /// - Throws: `Arguments.Usage` where options do not fit together.
+    func sessionOptions() throws -> Session.Options {
+        let isRelay = urls.contains { $0.lowercased().hasPrefix("turn") }
+        guard !isRelay || (username != nil && credential != nil) else {
+            throw Arguments.Usage(
+                description: "--ice-server: a TURN server needs --ice-user NAME and --ice-credential PASSWORD")
+        }
+        return Session.Options(
+            addresses: interfaces.isEmpty ? .automatic : .interfaces(interfaces),
+            iceServers: urls.isEmpty ? [] : [ICEServer(urls: urls, username: username, credential: credential)],
+            iceTransportPolicy: isRelayOnly ? .relay : .all, ports: ports, natAddresses: natAddresses,
+            certificateAuthorities: certificateAuthorities)
+    }
+}

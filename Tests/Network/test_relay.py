@@ -1,0 +1,96 @@
+"""Relay-only calls through coturn: over UDP, TCP and TLS, between our own programs and to browsers."""
+import json
+
+import pytest
+
+from coturn import Coturn, outside_address
+from processes import Process, Server
+
+LIVE = "window.emisora && window.emisora.state === 'live'"
+PAIR = """(async () => {
+    const stats = await call.peer.getStats();
+    for (const one of stats.values())
+        if (one.type === 'candidate-pair' && one.state === 'succeeded' && (one.nominated || one.selected)) {
+            const local = stats.get(one.localCandidateId), remote = stats.get(one.remoteCandidateId);
+            return { local: local.candidateType, remote: remote.candidateType, relayProtocol: local.relayProtocol };
+        }
+    return null; })()"""
+
+URLS = {
+    "udp": lambda coturn: f"turn:127.0.0.1:{coturn.port}",
+    "tcp": lambda coturn: f"turn:127.0.0.1:{coturn.port}?transport=tcp",
+    "tls": lambda coturn: f"turns:localhost:{coturn.tls_port}",
+}
+
+
+@pytest.mark.parametrize("transport", list(URLS))
+def test_pictures_and_sound_come_by_the_relay_alone(started, coturn, authority, transport):
+    server = started(Server)
+    options = ["--ice-server", URLS[transport](coturn), *coturn.credentials, "--relay-only", "--ice-ca",
+               authority.certificate]
+    publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", *options)
+    publisher.wait_for_text("Publishing")
+    watcher = started(Process, "watch", server.room("demo"), "--frames", 60, "--timeout", 30, *options)
+    assert watcher.wait() == 0, watcher.stderr()
+    figures = watcher.figures()
+    assert figures["patternFramesOutOfOrder"] == 0
+    assert figures["audioLevel"] > 0.01
+    transport_figures = figures["transport"]
+    assert (transport_figures["localCandidateType"], transport_figures["remoteCandidateType"]) == ("relay", "relay")
+    assert transport_figures["relayProtocol"] == transport
+    assert transport_figures["localAddress"].startswith(outside_address() + ":")
+    assert publisher.interrupt() == 0
+    assert publisher.figures()["transports"][0]["relayProtocol"] == transport
+
+
+def test_two_receivers_share_the_publishers_one_allocation(started, coturn):
+    server = started(Server)
+    options = ["--ice-server", URLS["udp"](coturn), *coturn.credentials, "--relay-only"]
+    publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", *options)
+    publisher.wait_for_text("Publishing")
+    watchers = [started(Process, "watch", server.room("demo"), "--frames", 90, "--timeout", 30, *options)
+                for _ in range(2)]
+    assert [w.wait() for w in watchers] == [0, 0], [w.stderr() for w in watchers]
+    remotes = {w.figures()["transport"]["remoteAddress"] for w in watchers}
+    assert len(remotes) == 1
+    assert publisher.interrupt() == 0
+    # Refreshed to a lifetime of zero: nothing of ours stays on the server.
+    assert coturn.log().count("new") and coturn.log().count("ALLOCATE processed, success") == 3
+    assert coturn.log().count("refreshed, realm=<lab.test>, username=<lab>, lifetime=0") >= 3
+
+
+@pytest.mark.parametrize("what, options, sentence", [
+    ("password", lambda c, a: ["--ice-server", URLS["udp"](c), "--ice-user", "lab", "--ice-credential", "wrong"],
+     "refuses the username or the credential"),
+    ("authority", lambda c, a: ["--ice-server", URLS["tls"](c), *c.credentials], "certificate of localhost is not accepted"),
+    ("host", lambda c, a: ["--ice-server", f"turns:127.0.0.2:{c.tls_port}", *c.credentials, "--ice-ca", a.certificate],
+     "certificate of 127.0.0.2 is not accepted"),
+    ("port", lambda c, a: ["--ice-server", f"turns:localhost:{c.port}", *c.credentials], "turns:localhost"),
+    ("name", lambda c, a: ["--ice-server", "turn:no-such-host.invalid", *c.credentials], "no-such-host.invalid"),
+])
+def test_a_server_that_cannot_be_used_is_told_in_words(started, coturn, authority, what, options, sentence):
+    server = started(Server)
+    publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", *options(coturn, authority))
+    publisher.wait_for_text(sentence, timeout=20)
+    # The call itself needs no relay here.
+    watcher = started(Process, "watch", server.room("demo"), "--frames", 5, "--timeout", 30)
+    assert watcher.wait() == 0, watcher.stderr()
+    assert watcher.figures()["transport"]["remoteCandidateType"] in ("host", "prflx")
+
+
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_browsers_play_by_the_relay_alone(started, coturn, browser, transport):
+    url = URLS[transport](coturn).replace("127.0.0.1", outside_address())
+    server = started(Server, options=["--ice-server", url, *coturn.credentials])
+    # The publisher takes the room's servers, since it has none of its own.
+    publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", "--relay-only")
+    publisher.wait_for_text("Publishing")
+    browser.open(server.http("/demo?relay"))
+    browser.wait_for(LIVE, 30)
+    browser.wait_for("window.emisora.stats && window.emisora.stats.framesDecoded > 60", 20)
+    pair = browser.evaluate(PAIR)
+    assert pair["local"] == "relay", json.dumps(pair)
+    assert pair["remote"] in ("relay", "prflx"), json.dumps(pair)
+    assert publisher.interrupt() == 0
+    figures = publisher.figures()["transports"][0]
+    assert (figures["localCandidateType"], figures["relayProtocol"]) == ("relay", transport)
