@@ -25,7 +25,9 @@ ROUND_TRIPS = (0.0, 0.05, 0.1, 0.2)
 class FirstPicture:
     """Measures pairs, one after another, so that none takes time from another."""
 
-    PAIRS = ("emisora→wrtc", "emisora→chromium", "emisora→emisora", "wrtc→wrtc")
+    PAIRS = ("emisora→wrtc", "emisora→chromium", "emisora→emisora", "wrtc→wrtc", "wrtc→chromium")
+    #: The pair beside which each is judged: libwebrtc in its place, with the same viewer where that has one of its own.
+    YARDSTICKS = {"emisora→wrtc": "wrtc→wrtc", "emisora→chromium": "wrtc→chromium", "emisora→emisora": "wrtc→wrtc"}
 
     def __init__(self):
         self._open = []
