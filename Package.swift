@@ -84,8 +84,8 @@ let package = Package(
         .target(
             name: "EmisoraPeerEngine",
             dependencies: [
-                "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraRTP", "EmisoraSDP",
-                "EmisoraSRTP", "EmisoraSTUN",
+                "EmisoraCongestionControl", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraRTP",
+                "EmisoraSDP", "EmisoraSRTP", "EmisoraSTUN",
             ],
             path: "Sources/Network/PeerEngine"),
 
@@ -176,8 +176,8 @@ let package = Package(
         .testTarget(
             name: "EmisoraPeerEngineTests",
             dependencies: [
-                "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraPeerEngine", "EmisoraRTP",
-                "EmisoraSDP", "EmisoraSimulation",
+                "EmisoraCongestionControl", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE",
+                "EmisoraPeerEngine", "EmisoraRTP", "EmisoraSDP", "EmisoraSimulation",
             ],
             path: "Tests/PeerEngine"),
         .testTarget(name: "EmisoraTests", dependencies: ["Emisora"], path: "Tests/Emisora"),

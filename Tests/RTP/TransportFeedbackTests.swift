@@ -118,7 +118,7 @@ import Testing
             let now = at(step * 5)
             // Every tenth is lost; the numbers wrap.
             if step % 10 != 3 {
-                receiver.handle(sequenceNumber: UInt16(truncatingIfNeeded: start + step), mediaSSRC: 9, now: now)
+                receiver.handle(sequenceNumber: UInt16(truncatingIfNeeded: start + step), mediaSSRC: 9, byteCount: 1_200, now: now)
             }
             while let message = receiver.pollFeedback(senderSSRC: 1, now: now) {
                 #expect(message.messageCount == UInt8(truncatingIfNeeded: messages))
@@ -148,11 +148,11 @@ import Testing
 
     @Test func aLatePacketIsToldOfAgainWithWhatFollowedIt() throws {
         var receiver = TransportFeedbackReceiver()
-        for number in [10, 12, 13] as [UInt16] { receiver.handle(sequenceNumber: number, mediaSSRC: 1, now: at(0)) }
+        for number in [10, 12, 13] as [UInt16] { receiver.handle(sequenceNumber: number, mediaSSRC: 1, byteCount: 1_200, now: at(0)) }
         let firstMessage = receiver.pollFeedback(senderSSRC: 1, now: at(60))
         let first = try #require(firstMessage)
         #expect(first.packets[1] == .notReceived)
-        receiver.handle(sequenceNumber: 11, mediaSSRC: 1, now: at(70))
+        receiver.handle(sequenceNumber: 11, mediaSSRC: 1, byteCount: 1_200, now: at(70))
         let deadline = try #require(receiver.nextDeadline)
         #expect(deadline == at(160))
         let early = receiver.pollFeedback(senderSSRC: 1, now: at(159))
@@ -169,9 +169,9 @@ import Testing
 
     @Test func repeatedPacketsAndLongSilencesKeepTheMessagesSmall() {
         var receiver = TransportFeedbackReceiver()
-        receiver.handle(sequenceNumber: 1, mediaSSRC: 1, now: at(0))
-        receiver.handle(sequenceNumber: 1, mediaSSRC: 1, now: at(1))
-        receiver.handle(sequenceNumber: 2, mediaSSRC: 1, now: at(9_000))
+        receiver.handle(sequenceNumber: 1, mediaSSRC: 1, byteCount: 1_200, now: at(0))
+        receiver.handle(sequenceNumber: 1, mediaSSRC: 1, byteCount: 1_200, now: at(1))
+        receiver.handle(sequenceNumber: 2, mediaSSRC: 1, byteCount: 1_200, now: at(9_000))
         var counts: [Int] = []
         while let message = receiver.pollFeedback(senderSSRC: 1, now: at(9_000)) {
             counts.append(message.packets.count)
@@ -179,7 +179,7 @@ import Testing
         // Longer than a delta can say: two messages.
         #expect(counts == [1, 1])
         // A jump over a third of the numbers is not reported as loss.
-        receiver.handle(sequenceNumber: 22_000, mediaSSRC: 1, now: at(9_200))
+        receiver.handle(sequenceNumber: 22_000, mediaSSRC: 1, byteCount: 1_200, now: at(9_200))
         while let message = receiver.pollFeedback(senderSSRC: 1, now: at(9_300)) {
             counts.append(message.packets.count)
         }
@@ -194,7 +194,7 @@ import Testing
         var messages = 0
         for _ in 0..<20_000 {
             number = generator.chance(percent: 2) ? UInt16(truncatingIfNeeded: generator.next()) : number &+ 1
-            receiver.handle(sequenceNumber: number, mediaSSRC: 1, now: now)
+            receiver.handle(sequenceNumber: number, mediaSSRC: 1, byteCount: 1_200, now: now)
             now = now + .microseconds(Int64(generator.number(below: generator.chance(percent: 1) ? 9_000_000 : 900)))
             while let message = receiver.pollFeedback(senderSSRC: 1, now: now) {
                 messages += 1

@@ -97,7 +97,7 @@ extension SessionCore {
         case .remoteSourceEnded:
             endSubscription(
                 id, reason: "The publisher ended the stream.", error: .system("The publisher ended the stream."))
-        case .stateChanged, .keyFrameNeeded: break
+        case .stateChanged, .keyFrameNeeded, .targetBitrateChanged: break
         }
     }
 

@@ -35,6 +35,9 @@ package struct CongestionControl: Sendable {
         package var safe: DataRate = .kilobitsPerSecond(100)
         /// Of the target: what the pacer may send at, so that a large frame does not take many frames' time.
         package var pacingFactor = 2.5
+        /// What the pacer may send at where no limit of the path has shown: a first picture must not take a hundred
+        /// milliseconds on a path that carries it in five, and one that is overloaded by it is no better off for that.
+        package var freePacing: DataRate = .kilobitsPerSecond(20_000)
 
         package init() {}
     }
@@ -42,6 +45,8 @@ package struct CongestionControl: Sendable {
     private static let transportFeedbackLifetime: Duration = .seconds(2)
     private static let silenceLimit: Duration = .seconds(3)
     private static let interval: Duration = .seconds(1)
+    /// After that time at the ceiling a limit that showed itself is forgotten: it was a passing one.
+    private static let limitMemory: Duration = .seconds(10)
 
     package private(set) var options: Options
     package private(set) var decision: CongestionDecision
@@ -63,6 +68,8 @@ package struct CongestionControl: Sendable {
     private var heardAt: Instant?
     private var nextInterval: Instant
     private var lastRoundTripDecreaseAt: Instant?
+    /// When the path last showed that it carries no more.
+    private var limitedAt: Instant?
 
     package init(_ options: Options, now: Instant) {
         var options = options
@@ -70,6 +77,7 @@ package struct CongestionControl: Sendable {
         options.floor = max(.bitsPerSecond(1_000), min(options.floor, .bitsPerSecond(1_000_000_000_000)))
         options.ceiling = max(options.floor, min(options.ceiling, .bitsPerSecond(1_000_000_000_000)))
         options.pacingFactor = max(1, min(options.pacingFactor, 100))
+        options.freePacing = max(options.floor, min(options.freePacing, .bitsPerSecond(1_000_000_000_000)))
         options.start = min(options.ceiling, max(options.floor, options.start))
         self.options = options
         let start = Double(options.start.bitsPerSecond)
@@ -77,8 +85,15 @@ package struct CongestionControl: Sendable {
         lossBased = LossBasedControl(bitsPerSecond: start)
         nextInterval = now + Self.interval
         decision = CongestionDecision(
-            targetBitrate: options.start, pacingRate: options.start * options.pacingFactor, congestionWindow: nil,
-            reason: .start)
+            targetBitrate: options.start, pacingRate: max(options.start * options.pacingFactor, options.freePacing),
+            congestionWindow: nil, reason: .start)
+    }
+
+    /// Changes what is sent at the most: the application's wish.
+    @discardableResult
+    package mutating func setCeiling(_ ceiling: DataRate, now: Instant) -> CongestionDecision {
+        options.ceiling = max(options.floor, min(ceiling, .bitsPerSecond(1_000_000_000_000)))
+        return decide(nil, now: now)
     }
 
     /// When ``processInterval(now:)`` is due.
@@ -106,10 +121,11 @@ package struct CongestionControl: Sendable {
         let before = delayBased.bitsPerSecond
         delayBased.update(
             trend.usage, acknowledged: acknowledged.bitsPerSecond, queue: queue.delay, roundTripTime: roundTripTime,
-            now: now)
+            growth: growth(now: now), now: now)
         let isLoss = lossBased.update(
             lost: lost - corrected, expected: feedback.packets.count - corrected,
-            sentBitsPerSecond: sent.bitsPerSecond(now: now), queue: queue.delay, roundTripTime: roundTripTime, now: now)
+            sentBitsPerSecond: sent.bitsPerSecond(now: now), queue: queue.delay, roundTripTime: roundTripTime,
+            growth: growth(now: now), now: now)
         return decide(isLoss ? .loss : delayBased.bitsPerSecond < before ? .delay : nil, now: now)
     }
 
@@ -122,7 +138,7 @@ package struct CongestionControl: Sendable {
         guard !hasTransportFeedback(now: now) else { return decision }
         let isLoss = lossBased.update(
             lost: report.lost, expected: report.expected, sentBitsPerSecond: sent.bitsPerSecond(now: now),
-            queue: roundTripQueue.delay, roundTripTime: roundTripTime, now: now)
+            queue: roundTripQueue.delay, roundTripTime: roundTripTime, growth: growth(now: now), now: now)
         var isDelay = false
         // The round trip is all that tells of the queue here.
         let patience = max(.seconds(1), roundTripTime * 2)
@@ -171,6 +187,16 @@ package struct CongestionControl: Sendable {
         lastTransportFeedbackAt.map { now - $0 < Self.transportFeedbackLifetime } ?? false
     }
 
+    /// Whether the path carried all that was wanted so far.
+    private func isFree(now: Instant) -> Bool {
+        guard let limitedAt else { return true }
+        return decision.reason == .ceiling && now - limitedAt > Self.limitMemory
+    }
+
+    /// A rate on a path without known limit doubles within a second, as a search for the limit; one that has met it
+    /// creeps.
+    private func growth(now: Instant) -> Double { isFree(now: now) ? 1 : 0.08 }
+
     private mutating func decide(_ lowered: CongestionDecision.Reason?, now: Instant) -> CongestionDecision {
         var limit = Double(options.ceiling.bitsPerSecond)
         var reason = CongestionDecision.Reason.ceiling
@@ -197,20 +223,24 @@ package struct CongestionControl: Sendable {
         if standing > 0.05 {
             bound(limit * (1 - min(0.4, standing - 0.05)), .delay)
         }
+        if lowered != nil || reason == .delay || reason == .loss { limitedAt = now }
         var target = max(limit, Double(options.floor.bitsPerSecond))
         if let maximum = limits.temporaryMaximum { target = min(target, Double(maximum.bitsPerSecond)) }
-        decision = CongestionDecision(
-            targetBitrate: .bitsPerSecond(Int(target)), pacingRate: .bitsPerSecond(Int(target * options.pacingFactor)),
-            congestionWindow: congestionWindow(target: target, now: now), reason: lowered ?? reason)
+        decision.reason = lowered ?? reason
+        decision.targetBitrate = .bitsPerSecond(Int(target))
+        decision.pacingRate = .bitsPerSecond(Int(target * options.pacingFactor))
+        if isFree(now: now) { decision.pacingRate = max(decision.pacingRate, options.freePacing) }
+        decision.congestionWindow = congestionWindow(
+            rate: Double(decision.pacingRate.bitsPerSecond), now: now)
         return decision
     }
 
     /// What may be on its way: what the path holds, one interval of feedback, and a queue of 300 ms, beyond which more
     /// would only wait there. Only while feedback comes.
-    private func congestionWindow(target: Double, now: Instant) -> Int? {
+    private func congestionWindow(rate: Double, now: Instant) -> Int? {
         guard hasTransportFeedback(now: now) else { return nil }
         let seconds = max(0.05, roundTripTime.inSeconds) + 0.4
-        return max(7_200, Int(target / 8 * options.pacingFactor * seconds))
+        return max(7_200, Int(rate / 8 * seconds))
     }
 }
 

@@ -39,9 +39,12 @@ struct DelayBasedControl: Sendable {
     /// Takes over a rate from elsewhere: nothing above it has been tried.
     mutating func cap(at limit: Double) { bitsPerSecond = min(bitsPerSecond, limit) }
 
-    /// - Parameter queue: How long packets wait at the least; while that is long, nothing is raised.
+    /// - Parameters:
+    ///   - queue: How long packets wait at the least; while that is long, nothing is raised.
+    ///   - growth: By what share of itself the rate may grow in a second.
     mutating func update(
-        _ usage: DelayTrend.Usage, acknowledged: Double?, queue: Duration, roundTripTime: Duration, now: Instant
+        _ usage: DelayTrend.Usage, acknowledged: Double?, queue: Duration, roundTripTime: Duration, growth: Double,
+        now: Instant
     ) {
         defer { lastUpdateAt = now }
         if let acknowledged, let capacity, acknowledged > capacity.upper { self.capacity = nil }
@@ -56,7 +59,8 @@ struct DelayBasedControl: Sendable {
                 return
             }
             increase(
-                by: min(1, (now - last).inSeconds), acknowledged: acknowledged, roundTripTime: roundTripTime)
+                by: min(1, (now - last).inSeconds), growth: growth, acknowledged: acknowledged,
+                roundTripTime: roundTripTime)
         }
     }
 
@@ -76,7 +80,9 @@ struct DelayBasedControl: Sendable {
         state = .hold
     }
 
-    private mutating func increase(by seconds: Double, acknowledged: Double?, roundTripTime: Duration) {
+    private mutating func increase(
+        by seconds: Double, growth: Double, acknowledged: Double?, roundTripTime: Duration
+    ) {
         var raised: Double
         if capacity != nil {
             // Near the known capacity: about a packet for each time in which an answer comes.
@@ -85,13 +91,11 @@ struct DelayBasedControl: Sendable {
             let responseTime = roundTripTime.inSeconds + 0.1
             raised = bitsPerSecond + max(4_000, packetBits / responseTime) * seconds
         } else {
-            raised = bitsPerSecond + max(1_000, bitsPerSecond * (Self.growth(seconds) - 1))
+            // To first order for the short steps between two messages.
+            raised = bitsPerSecond + max(1_000, bitsPerSecond * growth * seconds)
         }
         // An encoder that sends less than it may proves nothing about more.
         if let acknowledged { raised = min(raised, 1.5 * acknowledged + 10_000) }
         bitsPerSecond = max(bitsPerSecond, raised)
     }
-
-    /// 8 % a second, to first order for the short steps between two messages.
-    static func growth(_ seconds: Double) -> Double { 1 + 0.08 * seconds }
 }

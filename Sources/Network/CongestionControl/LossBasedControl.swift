@@ -1,6 +1,7 @@
 import EmisoraCore
 
-/// The rate that loss allows: below 2 % up by 8 % a second, to 10 % held, above it times (1 − loss / 2).
+/// The rate that loss allows: below 2 % up, by 8 % a second once a limit is known, to 10 % held, above it times
+/// (1 − loss / 2).
 ///
 /// draft-ietf-rmcat-gcc-02 §6, as libwebrtc's `SendSideBandwidthEstimation` had it before its second loss estimator.
 /// Loss that the path has whatever is sent (``InherentLoss``) does not count.
@@ -35,7 +36,7 @@ struct LossBasedControl: Sendable {
     /// Answers whether it lowered the rate.
     mutating func update(
         lost newLost: Int, expected newExpected: Int, sentBitsPerSecond: Double?, queue: Duration,
-        roundTripTime: Duration, now: Instant
+        roundTripTime: Duration, growth: Double, now: Instant
     ) -> Bool {
         // No interval has more packets than this. Corrections of earlier losses can make the count negative.
         expected = min(Self.mostPackets, expected + max(0, min(Self.mostPackets, newExpected)))
@@ -53,14 +54,16 @@ struct LossBasedControl: Sendable {
         lost = 0
         intervalBegunAt = now
         congestionLoss = max(0, loss - inherent.share)
-        return judge(sentBitsPerSecond: sentBitsPerSecond, roundTripTime: roundTripTime, now: now)
+        return judge(sentBitsPerSecond: sentBitsPerSecond, roundTripTime: roundTripTime, growth: growth, now: now)
     }
 
-    private mutating func judge(sentBitsPerSecond: Double?, roundTripTime: Duration, now: Instant) -> Bool {
+    private mutating func judge(
+        sentBitsPerSecond: Double?, roundTripTime: Duration, growth: Double, now: Instant
+    ) -> Bool {
         let loss = congestionLoss
         if loss < Self.low {
             let elapsed = lastIncreaseAt.map { min(1, (now - $0).inSeconds) } ?? 0.2
-            bitsPerSecond = bitsPerSecond * DelayBasedControl.growth(elapsed) + 1_000 * elapsed
+            bitsPerSecond = bitsPerSecond * (1 + growth * elapsed) + 1_000 * elapsed
             lastIncreaseAt = now
             return false
         }

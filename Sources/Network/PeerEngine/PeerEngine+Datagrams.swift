@@ -49,34 +49,8 @@ extension PeerEngine {
             packetsDiscarded += 1
             return
         }
-        let packet = datagram.bytes.extracting(0..<byteCount)
-        // The payload type tells the kind: types are distinct within a bundle, while SSRCs need not be announced
-        // (RFC 8843 §9.2, RFC 8834 §4.8).
-        if videoReceiver?.accepts(payloadType: header.payloadType) == true {
-            followSSRC(of: header, now: now)
-            videoReceiver?.handle(header, packet: packet, now: now)
-        } else if audioReceiver?.accepts(payloadType: header.payloadType) == true {
-            if let silentSince = audioReceiver?.lastPacketReceivedAt, audioReceiver?.ssrc != header.ssrc,
-                now - silentSince > Self.sourceTimeout
-            {
-                audioReceiver?.switchSSRC(to: header.ssrc)
-            }
-            audioReceiver?.handle(header, packet: packet, now: now)
-        } else {
-            packetsDiscarded += 1
-        }
+        handleRTP(header, packet: datagram.bytes.extracting(0..<byteCount), now: now)
     }
-
-    /// A source that went silent and comes back under another SSRC is followed.
-    private func followSSRC(of header: RTPHeader, now: Instant) {
-        guard let receiver = videoReceiver, header.payloadType == receiver.configuration.payloadType,
-            let known = receiver.ssrc, known != header.ssrc, let last = receiver.lastPacketReceivedAt,
-            now - last > Self.sourceTimeout
-        else { return }
-        videoReceiver?.switchSSRC(to: header.ssrc)
-    }
-
-    private static var sourceTimeout: Duration { .seconds(2) }
 
     private func handleRTCP(_ datagram: inout MutableRawSpan, path: ICEPath, now: Instant) {
         guard ice.isValidated(path),
@@ -89,16 +63,21 @@ extension PeerEngine {
         while let packet = try? reader.next() {
             videoReceiver?.handle(packet, now: now)
             audioReceiver?.handle(packet, now: now)
+            if case .extendedReport(let report) = packet {
+                receiving.handle(report, ssrc: feedbackSSRC, wallClock: configuration.wallClock, now: now)
+            }
             if videoSender?.handle(packet, wallClock: configuration.wallClock, now: now) == true {
                 events.append(.keyFrameNeeded)
             }
             _ = audioSender?.handle(packet, wallClock: configuration.wallClock, now: now)
+            handleFeedback(packet, now: now)
             if case .goodbye(let goodbye) = packet, let ssrc = videoReceiver?.ssrc ?? audioReceiver?.ssrc,
                 goodbye.sources.contains(ssrc)
             {
                 events.append(.remoteSourceEnded)
             }
         }
-        if let roundTrip = ice.statistics.currentRoundTripTime { videoReceiver?.roundTripTime = roundTrip }
+        announceTarget()
+        if let roundTrip = inboundRoundTripTime { videoReceiver?.roundTripTime = roundTrip }
     }
 }
