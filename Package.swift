@@ -180,7 +180,12 @@ let package = Package(
                 "EmisoraPeerEngine", "EmisoraRTP", "EmisoraSDP", "EmisoraSimulation",
             ],
             path: "Tests/PeerEngine"),
-        .testTarget(name: "EmisoraTests", dependencies: ["Emisora"], path: "Tests/Emisora"),
+        .testTarget(
+            name: "EmisoraTests",
+            dependencies: [
+                "Emisora", "EmisoraCore", "EmisoraEventLoop", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
+            ],
+            path: "Tests/Emisora"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
         .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),

@@ -118,7 +118,8 @@ import Testing
             let now = at(step * 5)
             // Every tenth is lost; the numbers wrap.
             if step % 10 != 3 {
-                receiver.handle(sequenceNumber: UInt16(truncatingIfNeeded: start + step), mediaSSRC: 9, byteCount: 1_200, now: now)
+                receiver.handle(
+                    sequenceNumber: UInt16(truncatingIfNeeded: start + step), mediaSSRC: 9, byteCount: 1_200, now: now)
             }
             while let message = receiver.pollFeedback(senderSSRC: 1, now: now) {
                 #expect(message.messageCount == UInt8(truncatingIfNeeded: messages))
@@ -146,9 +147,24 @@ import Testing
         #expect(told.allSatisfy { $0.value == ($0.key % 10 != 3) })
     }
 
+    @Test func soundAloneIsToldOfRarelyEnough() {
+        var receiver = TransportFeedbackReceiver()
+        var messages = 0
+        // 100 bytes every 20 ms: 40 kbit/s, of which a message of 100 bytes four times a second is 8 %.
+        for step in 0..<1_000 {
+            receiver.handle(
+                sequenceNumber: UInt16(step), mediaSSRC: 1, byteCount: 100, now: at(step * 20))
+            while receiver.pollFeedback(senderSSRC: 1, now: at(step * 20)) != nil { messages += 1 }
+        }
+        // After the first second, in which nothing is known of the rate.
+        #expect((70...100).contains(messages), "\(messages)")
+    }
+
     @Test func aLatePacketIsToldOfAgainWithWhatFollowedIt() throws {
         var receiver = TransportFeedbackReceiver()
-        for number in [10, 12, 13] as [UInt16] { receiver.handle(sequenceNumber: number, mediaSSRC: 1, byteCount: 1_200, now: at(0)) }
+        for number in [10, 12, 13] as [UInt16] {
+            receiver.handle(sequenceNumber: number, mediaSSRC: 1, byteCount: 1_200, now: at(0))
+        }
         let firstMessage = receiver.pollFeedback(senderSSRC: 1, now: at(60))
         let first = try #require(firstMessage)
         #expect(first.packets[1] == .notReceived)

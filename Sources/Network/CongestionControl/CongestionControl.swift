@@ -44,6 +44,8 @@ package struct CongestionControl: Sendable {
 
     private static let transportFeedbackLifetime: Duration = .seconds(2)
     private static let silenceLimit: Duration = .seconds(3)
+    /// Feedback comes ten times a second; a gap like this is an outage.
+    private static let feedbackGap: Duration = .seconds(1)
     private static let interval: Duration = .seconds(1)
     /// After that time at the ceiling a limit that showed itself is forgotten: it was a passing one.
     private static let limitMemory: Duration = .seconds(10)
@@ -70,6 +72,8 @@ package struct CongestionControl: Sendable {
     private var lastRoundTripDecreaseAt: Instant?
     /// When the path last showed that it carries no more.
     private var limitedAt: Instant?
+    /// What was sent when the peer fell silent.
+    private var rateBeforeSilence: Double?
 
     package init(_ options: Options, now: Instant) {
         var options = options
@@ -111,6 +115,9 @@ package struct CongestionControl: Sendable {
     @discardableResult
     package mutating func handle(_ feedback: TransportFeedback) -> CongestionDecision {
         let now = feedback.receivedAt
+        var feedback = feedback
+        // What was lost while the path was dead says nothing of its rate.
+        if isBackFromOutage(longerThan: Self.feedbackGap, now: now) { feedback.packets.removeAll { $0.arrival == nil } }
         heardAt = now
         lastTransportFeedbackAt = now
         trend.handle(feedback)
@@ -120,8 +127,9 @@ package struct CongestionControl: Sendable {
         let corrected = feedback.packets.count { $0.arrival != nil && $0.wasTakenForLost }
         let before = delayBased.bitsPerSecond
         delayBased.update(
-            trend.usage, acknowledged: acknowledged.bitsPerSecond, queue: queue.delay, roundTripTime: roundTripTime,
-            growth: growth(now: now), now: now)
+            trend.usage, acknowledged: acknowledged.bitsPerSecond,
+            isBusy: sent.bitsPerSecond(now: now).map { $0 > delayBased.bitsPerSecond / 2 } ?? true, queue: queue.delay,
+            roundTripTime: roundTripTime, growth: growth(now: now), now: now)
         let isLoss = lossBased.update(
             lost: lost - corrected, expected: feedback.packets.count - corrected,
             sentBitsPerSecond: sent.bitsPerSecond(now: now), queue: queue.delay, roundTripTime: roundTripTime,
@@ -134,8 +142,9 @@ package struct CongestionControl: Sendable {
     @discardableResult
     package mutating func handle(_ report: LossReport) -> CongestionDecision {
         let now = report.receivedAt
+        let isBack = isBackFromOutage(longerThan: Self.silenceLimit, now: now)
         heardAt = now
-        guard !hasTransportFeedback(now: now) else { return decision }
+        guard !hasTransportFeedback(now: now), !isBack else { return decision }
         let isLoss = lossBased.update(
             lost: report.lost, expected: report.expected, sentBitsPerSecond: sent.bitsPerSecond(now: now),
             queue: roundTripQueue.delay, roundTripTime: roundTripTime, growth: growth(now: now), now: now)
@@ -176,6 +185,7 @@ package struct CongestionControl: Sendable {
         }
         let safe = Double(min(options.ceiling, max(options.floor, options.safe)).bitsPerSecond)
         let target = Double(decision.targetBitrate.bitsPerSecond)
+        if rateBeforeSilence == nil { rateBeforeSilence = target }
         guard target > safe else { return decide(.silence, now: now) }
         lossBased.cap(at: max(safe, target * 0.7))
         return decide(.silence, now: now)
@@ -185,6 +195,17 @@ package struct CongestionControl: Sendable {
 
     private func hasTransportFeedback(now: Instant) -> Bool {
         lastTransportFeedbackAt.map { now - $0 < Self.transportFeedbackLifetime } ?? false
+    }
+
+    /// Whether the peer speaks again after it said nothing for a while. Half of what was sent before is taken to be carried:
+    /// the way from the safe rate up would take most of a minute.
+    private mutating func isBackFromOutage(longerThan gap: Duration, now: Instant) -> Bool {
+        guard let heardAt, now - heardAt > gap, sent.isSending(now: now) else { return false }
+        if let before = rateBeforeSilence.take(), before / 2 > lossBased.bitsPerSecond {
+            lossBased.restart(at: before / 2)
+            delayBased = DelayBasedControl(bitsPerSecond: before / 2)
+        }
+        return true
     }
 
     /// Whether the path carried all that was wanted so far.
@@ -223,13 +244,17 @@ package struct CongestionControl: Sendable {
         if standing > 0.05 {
             bound(limit * (1 - min(0.4, standing - 0.05)), .delay)
         }
-        if lowered != nil || reason == .delay || reason == .loss { limitedAt = now }
+        let why = lowered ?? reason
+        if why == .delay || why == .loss { limitedAt = now }
         var target = max(limit, Double(options.floor.bitsPerSecond))
         if let maximum = limits.temporaryMaximum { target = min(target, Double(maximum.bitsPerSecond)) }
-        decision.reason = lowered ?? reason
+        decision.reason = why
         decision.targetBitrate = .bitsPerSecond(Int(target))
         decision.pacingRate = .bitsPerSecond(Int(target * options.pacingFactor))
-        if isFree(now: now) { decision.pacingRate = max(decision.pacingRate, options.freePacing) }
+        // A receiver that bounds the rate may have measured a path that is narrower than it seems from here.
+        if isFree(now: now), why != .receiverEstimate, why != .temporaryMaximum {
+            decision.pacingRate = max(decision.pacingRate, options.freePacing)
+        }
         decision.congestionWindow = congestionWindow(
             rate: Double(decision.pacingRate.bitsPerSecond), now: now)
         return decision

@@ -40,16 +40,19 @@ struct DelayBasedControl: Sendable {
     mutating func cap(at limit: Double) { bitsPerSecond = min(bitsPerSecond, limit) }
 
     /// - Parameters:
+    ///   - isBusy: Whether about as much is sent as may be. Of a path that carries little since little is sent, what
+    ///     arrives does not tell the capacity.
     ///   - queue: How long packets wait at the least; while that is long, nothing is raised.
     ///   - growth: By what share of itself the rate may grow in a second.
     mutating func update(
-        _ usage: DelayTrend.Usage, acknowledged: Double?, queue: Duration, roundTripTime: Duration, growth: Double,
-        now: Instant
+        _ usage: DelayTrend.Usage, acknowledged: Double?, isBusy: Bool, queue: Duration, roundTripTime: Duration,
+        growth: Double, now: Instant
     ) {
         defer { lastUpdateAt = now }
         if let acknowledged, let capacity, acknowledged > capacity.upper { self.capacity = nil }
         switch usage {
-        case .over: decrease(acknowledged: acknowledged, roundTripTime: roundTripTime, now: now)
+        case .over:
+            decrease(acknowledged: acknowledged, isBusy: isBusy, roundTripTime: roundTripTime, now: now)
         case .under: state = .hold
         case .normal:
             guard queue < .milliseconds(100) else { return }
@@ -64,12 +67,14 @@ struct DelayBasedControl: Sendable {
         }
     }
 
-    private mutating func decrease(acknowledged: Double?, roundTripTime: Duration, now: Instant) {
+    private mutating func decrease(acknowledged: Double?, isBusy: Bool, roundTripTime: Duration, now: Instant) {
         // The last decrease takes a round trip to show, unless it was far from enough.
         let patience = max(.milliseconds(10), min(.milliseconds(200), roundTripTime))
-        let isFarTooMuch = acknowledged.map { $0 < bitsPerSecond / 2 } ?? false
+        let isFarTooMuch = isBusy && acknowledged.map { $0 < bitsPerSecond / 2 } ?? false
         if let last = lastDecreaseAt, now - last < patience, !isFarTooMuch { return }
-        if let acknowledged {
+        if !isBusy {
+            bitsPerSecond *= 0.85
+        } else if let acknowledged {
             if let before = capacity, acknowledged < before.lower { capacity = nil }
             if capacity == nil { capacity = Capacity(mean: acknowledged) } else { capacity?.add(acknowledged) }
             bitsPerSecond = min(bitsPerSecond, 0.85 * acknowledged)

@@ -32,6 +32,14 @@ struct LossBasedControl: Sendable {
 
     mutating func cap(at limit: Double) { bitsPerSecond = min(bitsPerSecond, limit) }
 
+    /// Goes on from a rate that is known from before, without what was counted meanwhile.
+    mutating func restart(at rate: Double) {
+        bitsPerSecond = rate
+        expected = 0
+        lost = 0
+        intervalBegunAt = nil
+    }
+
     /// Takes how many packets of `expected` were lost; `sentBitsPerSecond` at what rate they were sent, where known.
     /// Answers whether it lowered the rate.
     mutating func update(
