@@ -44,6 +44,8 @@ package struct CongestionControl: Sendable {
 
     private static let transportFeedbackLifetime: Duration = .seconds(2)
     private static let silenceLimit: Duration = .seconds(3)
+    private static let limitPatience: Duration = .seconds(5)
+    private static let leastQueue: Duration = .milliseconds(5)
     /// Feedback comes ten times a second; a gap like this is an outage.
     private static let feedbackGap: Duration = .seconds(1)
     private static let interval: Duration = .seconds(1)
@@ -127,7 +129,7 @@ package struct CongestionControl: Sendable {
         let corrected = feedback.packets.count { $0.arrival != nil && $0.wasTakenForLost }
         let before = delayBased.bitsPerSecond
         delayBased.update(
-            trend.usage, acknowledged: acknowledged.bitsPerSecond,
+            usage, acknowledged: acknowledged.bitsPerSecond,
             isBusy: sent.bitsPerSecond(now: now).map { $0 > delayBased.bitsPerSecond / 2 } ?? true, queue: queue.delay,
             roundTripTime: roundTripTime, growth: growth(now: now), now: now)
         let isLoss = lossBased.update(
@@ -215,8 +217,19 @@ package struct CongestionControl: Sendable {
     }
 
     /// A rate on a path without known limit doubles within a second, as a search for the limit; one that has met it
-    /// creeps.
-    private func growth(now: Instant) -> Double { isFree(now: now) ? 1 : 0.08 }
+    /// creeps, and walks once that is some time ago.
+    private func growth(now: Instant) -> Double {
+        // Reports come a second apart: by the next one a bolder step would have filled a queue.
+        guard hasTransportFeedback(now: now) else { return isFree(now: now) ? 0.25 : 0.08 }
+        if isFree(now: now) { return 1 }
+        return limitedAt.map { now - $0 > Self.limitPatience } ?? true ? 0.25 : 0.08
+    }
+
+    /// Growing delay, but for one that always comes back to the least that was seen: no queue stands on the path, it is
+    /// one of the machines that stalls.
+    private var usage: DelayTrend.Usage {
+        trend.usage == .over && queue.delay < Self.leastQueue ? .normal : trend.usage
+    }
 
     private mutating func decide(_ lowered: CongestionDecision.Reason?, now: Instant) -> CongestionDecision {
         var limit = Double(options.ceiling.bitsPerSecond)
@@ -230,7 +243,7 @@ package struct CongestionControl: Sendable {
         if let maximum = limits.temporaryMaximum { bound(Double(maximum.bitsPerSecond), .temporaryMaximum) }
         delayBased.cap(at: max(limit, Double(options.floor.bitsPerSecond)))
         if hasTransportFeedback(now: now) {
-            bound(delayBased.bitsPerSecond, trend.usage == .over ? .delay : .increase)
+            bound(delayBased.bitsPerSecond, usage == .over ? .delay : .increase)
         } else {
             // Feedback that comes back later starts from where things are then.
             delayBased = DelayBasedControl(bitsPerSecond: min(limit, lossBased.bitsPerSecond))

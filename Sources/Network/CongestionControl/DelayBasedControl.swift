@@ -26,6 +26,9 @@ struct DelayBasedControl: Sendable {
         var lower: Double { mean - 3 * deviation }
     }
 
+    /// How long after a decrease the capacity that showed itself then is believed in.
+    private static let capacityMemory: Duration = .seconds(5)
+
     private(set) var bitsPerSecond: Double
     private var state = State.hold
     private var capacity: Capacity?
@@ -63,7 +66,7 @@ struct DelayBasedControl: Sendable {
             }
             increase(
                 by: min(1, (now - last).inSeconds), growth: growth, acknowledged: acknowledged,
-                roundTripTime: roundTripTime)
+                roundTripTime: roundTripTime, now: now)
         }
     }
 
@@ -77,7 +80,8 @@ struct DelayBasedControl: Sendable {
         } else if let acknowledged {
             if let before = capacity, acknowledged < before.lower { capacity = nil }
             if capacity == nil { capacity = Capacity(mean: acknowledged) } else { capacity?.add(acknowledged) }
-            bitsPerSecond = min(bitsPerSecond, 0.85 * acknowledged)
+            // One step at most halves it: what arrives in a moment may be little for other reasons.
+            bitsPerSecond = min(bitsPerSecond, max(0.85 * acknowledged, bitsPerSecond / 2))
         } else {
             bitsPerSecond /= 2
         }
@@ -86,10 +90,10 @@ struct DelayBasedControl: Sendable {
     }
 
     private mutating func increase(
-        by seconds: Double, growth: Double, acknowledged: Double?, roundTripTime: Duration
+        by seconds: Double, growth: Double, acknowledged: Double?, roundTripTime: Duration, now: Instant
     ) {
         var raised: Double
-        if capacity != nil {
+        if capacity != nil, lastDecreaseAt.map({ now - $0 < Self.capacityMemory }) ?? false {
             // Near the known capacity: about a packet for each time in which an answer comes.
             let bitsPerFrame = bitsPerSecond / 30
             let packetBits = bitsPerFrame / (bitsPerFrame / 9_600).rounded(.up)
