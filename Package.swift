@@ -87,8 +87,8 @@ let package = Package(
         .target(
             name: "EmisoraPeerEngine",
             dependencies: [
-                "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraRTP", "EmisoraSDP",
-                "EmisoraSRTP", "EmisoraSTUN",
+                "EmisoraCongestionControl", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraRTP",
+                "EmisoraSDP", "EmisoraSRTP", "EmisoraSTUN",
             ],
             path: "Sources/Network/PeerEngine"),
 
@@ -180,11 +180,17 @@ let package = Package(
         .testTarget(
             name: "EmisoraPeerEngineTests",
             dependencies: [
-                "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraPeerEngine", "EmisoraRTP",
-                "EmisoraSDP", "EmisoraSTUN", "EmisoraSimulation",
+                "EmisoraCongestionControl", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE",
+                "EmisoraPeerEngine", "EmisoraRTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSimulation",
             ],
             path: "Tests/PeerEngine"),
-        .testTarget(name: "EmisoraTests", dependencies: ["Emisora", "EmisoraICE"], path: "Tests/Emisora"),
+        .testTarget(
+            name: "EmisoraTests",
+            dependencies: [
+                "Emisora", "EmisoraCore", "EmisoraEventLoop", "EmisoraICE", "EmisoraSignalingClient",
+                "EmisoraSignalingProtocol",
+            ],
+            path: "Tests/Emisora"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
         .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),

@@ -35,11 +35,24 @@ public struct PublisherStatistics: Sendable {
     public var firCount: UInt64
     /// The worst of the present receivers, in seconds; `nil` before the first report.
     public var roundTripTime: Double?
+    /// What the video encoder aims at; `nil` without pictures.
+    public var targetBitrate: DataRate?
+    /// What the path to the worst of the present receivers is taken to carry, all media and headers together; `nil`
+    /// without receivers.
+    public var availableOutgoingBitrate: DataRate?
+    public var qualityLimitationReason: QualityLimitationReason
     public var delivery: [DeliveryLedger]
     /// One for each present receiver.
     public var transports: [TransportStatistics]
     /// What the encoders said last when something failed.
     public var lastError: String?
+}
+
+/// Why pictures are worse than the application wants, as in W3C webrtc-stats.
+public enum QualityLimitationReason: String, Hashable, Sendable {
+    case none
+    /// A receiver's path carries less than the wanted bitrate.
+    case bandwidth
 }
 
 /// Figures of a stream that is received.
@@ -83,6 +96,7 @@ extension SessionCore {
         let peers = publication.fanout.engines.map(\.statistics)
         var totals = publication.pastTotals
         for peer in peers { totals.add(peer) }
+        let rates = publication.fanout.rateStatistics
         return PublisherStatistics(
             stream: publisher.name, capture: publisher.captureLedger, framesEncoded: video.framesEncoded,
             keyFramesEncoded: video.keyFramesEncoded, firstFrameEncodedAt: video.firstFrameEncodedAt,
@@ -94,6 +108,8 @@ extension SessionCore {
             retransmittedPacketsSent: totals.retransmittedPacketsSent, nackCount: totals.nackCount,
             pliCount: totals.pliCount, firCount: totals.firCount,
             roundTripTime: peers.compactMap { $0.remoteInboundVideo?.roundTripTime }.max(),
+            targetBitrate: rates.targetBitrate, availableOutgoingBitrate: rates.availableOutgoingBitrate,
+            qualityLimitationReason: rates.isLimited ? .bandwidth : .none,
             delivery: Array(publication.fanout.ledgers.values) + [publication.pastDelivery],
             transports: publication.peers.values.map(transportStatistics),
             lastError: video.lastError ?? audio.lastError)
@@ -117,7 +133,7 @@ extension SessionCore {
             pliCount: peer.inboundVideo?.pliCount ?? 0,
             audioLevel: audio.audioLevel, totalSamplesReceived: audio.totalSamplesReceived,
             concealedSamples: audio.concealedSamples,
-            currentRoundTripTime: peer.ice.currentRoundTripTime?.inSeconds, dtlsCipher: peer.security.dtlsCipher,
+            currentRoundTripTime: peer.inboundRoundTripTime?.inSeconds, dtlsCipher: peer.security.dtlsCipher,
             srtpCipher: peer.security.srtpCipher, timeToFirstFrame: subscriber.timeToFirstFrame,
             transport: transportStatistics(subscription.reception.peer))
     }

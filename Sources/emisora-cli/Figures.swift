@@ -17,6 +17,10 @@ struct PublishFigures: Encodable {
     var firCount: UInt64 = 0
     var audioFramesEncoded: UInt64 = 0
     var totalEncodeTime = 0.0
+    /// Bits a second: what the encoder aimed at last, and what the worst viewer's path was taken to carry.
+    var targetBitrate: Int?
+    var availableOutgoingBitrate: Int?
+    var qualityLimitationReason = "none"
     var subscribersTotal = 0
     /// Of the receivers that were there last.
     var transports: [TransportFigures] = []

@@ -77,9 +77,11 @@ actor PublishWatcher {
                 let frames = now.framesEncoded - previous.framesEncoded
                 let kilobits = Double(now.bytesEncoded - previous.bytesEncoded) * 8 / 1_000
                 let dropped = now.capture.dropped - previous.capture.dropped
+                let rate = now.targetBitrate.map { "  rate \($0.bitsPerSecond / 1_000)" } ?? ""
+                let limit = now.qualityLimitationReason == .none ? "" : " (\(now.qualityLimitationReason.rawValue))"
                 let idle = now.subscriberCount == 0 ? " (idle: nobody watches)" : ""
                 Terminal.note(
-                    "\(frames) fps  \(Int(kilobits)) kbit/s  viewers \(now.subscriberCount)  "
+                    "\(frames) fps  \(Int(kilobits)) kbit/s\(rate)\(limit)  viewers \(now.subscriberCount)  "
                         + "drops \(dropped)/s  captured \(now.capture.captured)\(idle)")
             }
             previous = now
@@ -98,6 +100,12 @@ actor PublishWatcher {
         figures.firCount = now.firCount
         figures.audioFramesEncoded = now.audioFramesEncoded
         figures.totalEncodeTime = now.totalEncodeTime.inSeconds
+        figures.targetBitrate = now.targetBitrate?.bitsPerSecond
+        // At the end there is nobody any more; what was known of the last ones stays.
+        if let available = now.availableOutgoingBitrate {
+            figures.availableOutgoingBitrate = available.bitsPerSecond
+            figures.qualityLimitationReason = now.qualityLimitationReason.rawValue
+        }
         figures.subscribersTotal = subscribersTotal
         if !now.transports.isEmpty { figures.transports = now.transports.map(TransportFigures.init) }
         figures.timeToFirstFrameMs = now.firstFrameEncodedAt.map { ($0 - start).inMilliseconds }

@@ -27,7 +27,7 @@ import Testing
             let number = adapter.packetSent(
                 byteCount: 1_000, ssrc: 7, sequenceNumber: UInt16(truncatingIfNeeded: step), now: now)
             if number != UInt16(truncatingIfNeeded: step) { Issue.record("number \(number) in step \(step)") }
-            if step % 50 != 9 { receiver.handle(sequenceNumber: number, mediaSSRC: 7, now: now) }
+            if step % 50 != 9 { receiver.handle(sequenceNumber: number, mediaSSRC: 7, byteCount: 1_200, now: now) }
             while let message = receiver.pollFeedback(senderSSRC: 1, now: now) {
                 for packet in adapter.handle(message, now: now).packets {
                     if settled.updateValue(packet, forKey: packet.number) != nil { Issue.record("settled twice") }

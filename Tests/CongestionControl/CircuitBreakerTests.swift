@@ -65,6 +65,21 @@ import Testing
         #expect(run(seconds: 60, roundTripTime: .seconds(1)) { ($0 > 10 ? 0.9 : 0, true) }.after == 20)
     }
 
+    @Test func reportsInFrontOfEachPieceOfFeedbackAreNotManyReports() {
+        var breaker = CircuitBreaker()
+        for second in 0..<20 {
+            for packet in 0..<100 {
+                breaker.packetSent(byteCount: 1_250, now: start + .milliseconds(second * 1_000 + packet * 10))
+                // Compound packets, a dozen in a row that tell of the same last packet.
+                guard packet < 12 else { continue }
+                breaker.handle(
+                    ReportBlock(ssrc: 1, extendedHighestSequenceNumber: UInt32(100 * (second + 1))),
+                    roundTripTime: .milliseconds(50), now: start + .milliseconds(second * 1_000 + packet * 10 + 5))
+            }
+            #expect(breaker.poll(now: start + .seconds(second + 1)) == nil)
+        }
+    }
+
     @Test func moderateLossAndNoMediaAtAllNeverTripIt() {
         #expect(run(seconds: 60) { _ in (0.1, true) }.trip == nil)
         var breaker = CircuitBreaker()

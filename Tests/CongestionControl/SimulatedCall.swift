@@ -322,7 +322,7 @@ final class MediaReceiver: SimulatedPeer {
         self.statistics = statistics
         let values = HeaderExtensionValues(of: header, in: bytes, ids: ids)
         if let number = values.transportSequenceNumber {
-            feedback.handle(sequenceNumber: number, mediaSSRC: header.ssrc, now: now)
+            feedback.handle(sequenceNumber: number, mediaSSRC: header.ssrc, byteCount: bytes.byteCount, now: now)
         }
         let sentAt = bytes.unsafeLoadUnaligned(fromByteOffset: header.payload.lowerBound, as: Int64.self)
         arrivals.append((now, Instant(nanoseconds: sentAt), bytes.byteCount))

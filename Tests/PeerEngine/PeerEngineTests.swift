@@ -30,6 +30,8 @@ import Testing
         let receiver = PeerEngine(
             configuration: configuration(rightAddress, sends: false), security: try security(), pacer: CheckPacer(),
             random: RandomSource(SeededRandom(seed &+ 1_000)), now: start)
+        // Frames here are of a fixed size: the path carries them.
+        sender.setMaximumBitrate(.kilobitsPerSecond(5_000), start: .kilobitsPerSecond(5_000), now: start)
         if senderOffers {
             let answer = try receiver.answer(offer: try sender.makeOffer(), now: start)
             try sender.setRemoteAnswer(answer, now: start)

@@ -51,6 +51,53 @@ import Testing
         #expect(abs(statistics.totalPacketSendDelay - 0.015) < 1e-9)
     }
 
+    @Test func eachPacketHasItsOwnValuesAndRetransmissionsHaveTheirs() throws {
+        var generator = SeededGenerator(seed: 3)
+        var configuration = senderConfiguration(rtx: true)
+        configuration.extensions = try HeaderExtensionBlock([], ids: .everyID)
+        configuration.wallClock = wallClock
+        var stream = RTPSendStream(configuration, using: &generator)
+        var lastSequenceNumber: UInt16 = 0
+        func poll(_ choice: RTPSendStream.Choice, number: UInt16) throws -> HeaderExtensionValues? {
+            var values = HeaderExtensionValues()
+            values.transportSequenceNumber = number
+            let packet = written { buffer -> Int? in
+                let sent = stream.pollPacket(choice, values: values, into: &buffer, now: at(0))
+                lastSequenceNumber = sent?.sequenceNumber ?? lastSequenceNumber
+                return sent?.byteCount
+            }
+            return try packet.map { HeaderExtensionValues(of: try header($0), in: $0.span.bytes, ids: .everyID) }
+        }
+        stream.enqueue(try frame(), captureTime: at(-30), now: at(0))
+        let sizes = stream.queuedByteCount
+        let first = try #require(try poll(.media, number: 7))
+        #expect(first.transportSequenceNumber == 7)
+        #expect(first.absoluteCaptureTime?.timestamp == wallClock.ntp(at: at(-30)))
+        #expect(stream.queuedByteCount < sizes)
+        let second = try #require(try poll(.media, number: 8))
+        #expect(second.transportSequenceNumber == 8 && second.absoluteCaptureTime == nil)
+        #expect(try poll(.retransmission, number: 9) == nil)
+        stream.handleNACK([lastSequenceNumber], now: at(0))
+        #expect(stream.hasRetransmissions)
+        #expect(try poll(.retransmission, number: 10)?.transportSequenceNumber == 10)
+        #expect(stream.statistics.retransmittedPacketsSent == 1)
+        // The frame's rest is still there.
+        #expect(try poll(.media, number: 11) != nil)
+        #expect(stream.queuedByteCount == 0 && !stream.hasPackets)
+    }
+
+    @Test func soundBearsItsLevel() throws {
+        var generator = SeededGenerator(seed: 4)
+        var configuration = RTPSendStream.Configuration(ssrc: 5, payloadType: 111, clockRate: 48_000)
+        configuration.extensions = try HeaderExtensionBlock([], ids: .everyID)
+        var stream = RTPSendStream(configuration, using: &generator)
+        let level = HeaderExtensionValues.AudioLevel(hasVoice: true, level: 30)
+        stream.enqueue(
+            try OpusPacketizer.packetize(payload: [0xF8, 1, 2], audioLevel: level), captureTime: at(0), now: at(0))
+        let packet = try #require(stream.pollAll(now: at(0)).first)
+        #expect(HeaderExtensionValues(of: try header(packet), in: packet.span.bytes, ids: .everyID).audioLevel == level)
+    }
+
     @Test func videoTimestampsDoNotDriftInADay() {
         let clock = RTPTimestampClock(rate: 90_000, offset: 77)
         // 29.97 frames a second: no frame's duration is a whole number of ticks or nanoseconds.
@@ -176,7 +223,7 @@ import Testing
             #expect(stream.enqueue(try frame(), captureTime: at(index), now: at(0)) == .queued)
         }
         #expect(stream.enqueue(try frame(), captureTime: at(70), now: at(0)) == .queueFull)
-        _ = written { stream.pollPacket(into: &$0, now: at(1)) }
+        _ = written { stream.pollPacket(into: &$0, now: at(1))?.byteCount }
         #expect(stream.dropQueuedFrames() == 63)
         #expect(stream.pollAll(now: at(1)).count == 2)
         #expect(!stream.hasPackets)

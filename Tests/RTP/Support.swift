@@ -57,7 +57,7 @@ extension RTPSendStream {
     /// All packets that wait, as bytes.
     mutating func pollAll(now: Instant) -> [[UInt8]] {
         var packets: [[UInt8]] = []
-        while let packet = written({ pollPacket(into: &$0, now: now) }) { packets.append(packet) }
+        while let packet = written({ pollPacket(into: &$0, now: now)?.byteCount }) { packets.append(packet) }
         return packets
     }
 }

@@ -119,7 +119,8 @@ import Testing
             let now = at(step * 5)
             // Every tenth is lost; the numbers wrap.
             if step % 10 != 3 {
-                receiver.handle(sequenceNumber: UInt16(truncatingIfNeeded: start + step), mediaSSRC: 9, now: now)
+                receiver.handle(
+                    sequenceNumber: UInt16(truncatingIfNeeded: start + step), mediaSSRC: 9, byteCount: 1_200, now: now)
             }
             while let message = receiver.pollFeedback(senderSSRC: 1, now: now) {
                 #expect(message.messageCount == UInt8(truncatingIfNeeded: messages))
@@ -147,13 +148,28 @@ import Testing
         #expect(told.allSatisfy { $0.value == ($0.key % 10 != 3) })
     }
 
+    @Test func soundAloneIsToldOfRarelyEnough() {
+        var receiver = TransportFeedbackReceiver()
+        var messages = 0
+        // 100 bytes every 20 ms: 40 kbit/s, of which a message of 100 bytes four times a second is 8 %.
+        for step in 0..<1_000 {
+            receiver.handle(
+                sequenceNumber: UInt16(step), mediaSSRC: 1, byteCount: 100, now: at(step * 20))
+            while receiver.pollFeedback(senderSSRC: 1, now: at(step * 20)) != nil { messages += 1 }
+        }
+        // After the first second, in which nothing is known of the rate.
+        #expect((70...100).contains(messages), "\(messages)")
+    }
+
     @Test func aLatePacketIsToldOfAgainWithWhatFollowedIt() throws {
         var receiver = TransportFeedbackReceiver()
-        for number in [10, 12, 13] as [UInt16] { receiver.handle(sequenceNumber: number, mediaSSRC: 1, now: at(0)) }
+        for number in [10, 12, 13] as [UInt16] {
+            receiver.handle(sequenceNumber: number, mediaSSRC: 1, byteCount: 1_200, now: at(0))
+        }
         let firstMessage = receiver.pollFeedback(senderSSRC: 1, now: at(60))
         let first = try #require(firstMessage)
         #expect(first.packets[1] == .notReceived)
-        receiver.handle(sequenceNumber: 11, mediaSSRC: 1, now: at(70))
+        receiver.handle(sequenceNumber: 11, mediaSSRC: 1, byteCount: 1_200, now: at(70))
         let deadline = try #require(receiver.nextDeadline)
         #expect(deadline == at(160))
         let early = receiver.pollFeedback(senderSSRC: 1, now: at(159))
@@ -170,9 +186,9 @@ import Testing
 
     @Test func repeatedPacketsAndLongSilencesKeepTheMessagesSmall() {
         var receiver = TransportFeedbackReceiver()
-        receiver.handle(sequenceNumber: 1, mediaSSRC: 1, now: at(0))
-        receiver.handle(sequenceNumber: 1, mediaSSRC: 1, now: at(1))
-        receiver.handle(sequenceNumber: 2, mediaSSRC: 1, now: at(9_000))
+        receiver.handle(sequenceNumber: 1, mediaSSRC: 1, byteCount: 1_200, now: at(0))
+        receiver.handle(sequenceNumber: 1, mediaSSRC: 1, byteCount: 1_200, now: at(1))
+        receiver.handle(sequenceNumber: 2, mediaSSRC: 1, byteCount: 1_200, now: at(9_000))
         var counts: [Int] = []
         while let message = receiver.pollFeedback(senderSSRC: 1, now: at(9_000)) {
             counts.append(message.packets.count)
@@ -180,7 +196,7 @@ import Testing
         // Longer than a delta can say: two messages.
         #expect(counts == [1, 1])
         // A jump over a third of the numbers is not reported as loss.
-        receiver.handle(sequenceNumber: 22_000, mediaSSRC: 1, now: at(9_200))
+        receiver.handle(sequenceNumber: 22_000, mediaSSRC: 1, byteCount: 1_200, now: at(9_200))
         while let message = receiver.pollFeedback(senderSSRC: 1, now: at(9_300)) {
             counts.append(message.packets.count)
         }
@@ -195,7 +211,7 @@ import Testing
         var messages = 0
         for _ in 0..<20_000 {
             number = generator.chance(percent: 2) ? UInt16(truncatingIfNeeded: generator.next()) : number &+ 1
-            receiver.handle(sequenceNumber: number, mediaSSRC: 1, now: now)
+            receiver.handle(sequenceNumber: number, mediaSSRC: 1, byteCount: 1_200, now: now)
             now = now + .microseconds(Int64(generator.number(below: generator.chance(percent: 1) ? 9_000_000 : 900)))
             while let message = receiver.pollFeedback(senderSSRC: 1, now: now) {
                 messages += 1

@@ -21,7 +21,9 @@ import Testing
         #expect(answer.media.map { $0.candidates.count } == [1, 0])
         #expect(answer.media[0].setup == .active)
         #expect(answer.media[0].formatParameters[rtx] == "apt=\(vp8)")
-        #expect(Set(answer.media[0].feedback.map(\.value)) == ["nack", "nack pli", "ccm fir"])
+        #expect(
+            answer.media[0].feedback.map(\.value) == ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"])
+        #expect(answer.media[1].feedback.map(\.value).allSatisfy { $0 == "transport-cc" })
         #expect(answer.media.map(\.isRTCPMultiplexed) == [true, true])
         #expect(answer.media[0].isRTCPReducedSize)
         #expect(answer.media[0].extensions == [ExtensionMap(id: midExtension, uri: ExtensionMap.midURI)])

@@ -13,7 +13,10 @@ import Testing
         #expect(offer.media.allSatisfy { $0.extensions == [ExtensionMap(id: 1, uri: ExtensionMap.midURI)] })
         #expect(offer.media[1].retransmissionGroups == [RetransmissionGroup(media: 21, retransmission: 22)])
         #expect(offer.media[0].ssrcs == [SSRCLine(ssrc: 11, cname: "cname")])
-        #expect(!text.contains("goog-remb") && !text.contains("transport-cc"))
+        #expect(
+            offer.media[1].feedback.map(\.value)
+                == ["goog-remb", "transport-cc", "ccm fir", "ccm tmmbr", "nack", "nack pli"])
+        #expect(offer.media[0].feedback.map(\.value) == ["transport-cc"])
         #expect(machine.signalingState == .haveLocalOffer)
     }
 

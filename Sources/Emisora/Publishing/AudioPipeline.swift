@@ -9,6 +9,8 @@ import Synchronization
 struct EncodedAudioFrame: Sendable {
     let payload: [UInt8]
     let captureTime: Instant
+    /// Root mean square of its samples, 0…1.
+    let level: Double
 }
 
 /// The sound thread of a publisher: captured samples cut into stretches of 20 ms, encoded once for all subscribers.
@@ -25,7 +27,7 @@ final class AudioPipeline: Sendable {
     let consumer: AudioCaptureConsumer
     let queue: EncodedQueue<EncodedAudioFrame>
     private let thread = MediaThread()
-    private let bitrate: DataRate
+    let bitrate: DataRate
     private let counters = Mutex(Counters())
     private let isMuted = Mutex(false)
     private let didEncode: @Sendable () -> Void
@@ -138,13 +140,14 @@ final class AudioPipeline: Sendable {
         let muted = isMuted.withLock { $0 }
         let input = muted ? [Int16](repeating: 0, count: samples.count) : samples
         guard let payload = try encoder.encode(input) else { return }
+        let level = AudioSamples.int16(input).level
         counters.withLock { counters in
             counters.framesEncoded += 1
             counters.bytesEncoded += UInt64(payload.count)
-            counters.audioLevel = AudioSamples.int16(input).level
+            counters.audioLevel = level
         }
         // Sound that nobody fetched for a second is worth nothing; the queue starts over.
-        _ = queue.push(EncodedAudioFrame(payload: payload, captureTime: captureTime))
+        _ = queue.push(EncodedAudioFrame(payload: payload, captureTime: captureTime, level: level))
         didEncode()
     }
 

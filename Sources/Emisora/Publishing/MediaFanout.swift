@@ -4,6 +4,7 @@ import EmisoraCore
 import EmisoraCrypto
 import EmisoraPeerEngine
 import EmisoraRTP
+import Glibc
 
 /// Hands what was encoded once to every subscriber: packetised once, shared by all queues and histories. Confined to the
 /// event loop's thread.
@@ -19,6 +20,7 @@ final class MediaFanout: TurnParticipant {
     private var recent: [(frame: PacketizedFrame, captureTime: Instant)] = []
     private var recentSince: Instant?
     private var keyFrameDeadline: Instant?
+    private let rates: EncoderRate
 
     struct Subscriber {
         let id: String
@@ -31,6 +33,7 @@ final class MediaFanout: TurnParticipant {
     init(video: VideoPipeline?, audio: AudioPipeline?) {
         self.video = video
         self.audio = audio
+        rates = EncoderRate(video: video, audioBitrate: audio?.bitrate)
         var random = SecureRandom()
         pictureIDs = VP8PictureIDSequence(startingAt: UInt16(truncatingIfNeeded: random.next()))
     }
@@ -41,15 +44,25 @@ final class MediaFanout: TurnParticipant {
     }
     var engines: [Engine] { subscribers.map(\.peer.engine) }
 
-    func add(_ peer: Peer, id: String) {
+    func add(_ peer: Peer, id: String, now: Instant) {
         subscribers.append(Subscriber(id: id, peer: peer))
+        rates.prepare(peer.engine, now: now)
     }
 
     /// Forgets a subscriber; gives the ledger of what it got.
     func remove(_ peer: Peer) -> DeliveryLedger? {
         guard let index = subscribers.firstIndex(where: { $0.peer === peer }) else { return nil }
-        return subscribers.remove(at: index).ledger
+        let ledger = subscribers.remove(at: index).ledger
+        rates.update(for: engines)
+        return ledger
     }
+
+    /// A subscriber connected, or its path carries more or less than before.
+    func pathChanged() {
+        rates.update(for: engines)
+    }
+
+    var rateStatistics: EncoderRate.Statistics { rates.statistics(of: engines) }
 
     /// A subscriber needs a key frame: the one of a moment ago serves where it has not had it, else a new one is asked
     /// for, at most two a second.
@@ -73,9 +86,12 @@ final class MediaFanout: TurnParticipant {
         for encoded in video?.queue.takeAll() ?? [] { send(encoded, now: now) }
         for encoded in audio?.queue.takeAll() ?? [] { send(encoded, now: now) }
         pollLimiter(now: now)
+        rates.turn(for: engines, now: now)
     }
 
-    var nextDeadline: Instant? { keyFrameDeadline }
+    var nextDeadline: Instant? {
+        [keyFrameDeadline, rates.nextDeadline].lazy.compactMap { $0 }.min()
+    }
 
     private func pollLimiter(now: Instant) {
         if limiter.poll(now: now) { video?.requestKeyFrame() }
@@ -108,10 +124,24 @@ final class MediaFanout: TurnParticipant {
     }
 
     private func send(_ encoded: EncodedAudioFrame, now: Instant) {
-        guard let frame = try? OpusPacketizer.packetize(payload: encoded.payload) else { return }
+        let packetized = try? OpusPacketizer.packetize(
+            payload: encoded.payload, audioLevel: HeaderExtensionValues.AudioLevel(rootMeanSquare: encoded.level))
+        guard let frame = packetized else { return }
         for subscriber in subscribers {
             _ = subscriber.peer.engine.sendAudio(frame, captureTime: encoded.captureTime, now: now)
         }
+    }
+}
+
+extension HeaderExtensionValues.AudioLevel {
+    /// Above it sound is taken for voice: energy is all that is looked at.
+    private static let voiceLevel: UInt8 = 50
+
+    /// Of samples with this root mean square, 1 being full scale (RFC 6464 §3).
+    init(rootMeanSquare: Double) {
+        let decibels = rootMeanSquare > 0 ? -20 * log10(rootMeanSquare) : 127
+        let level = UInt8(max(0, min(127, decibels.rounded())))
+        self.init(hasVoice: level < Self.voiceLevel, level: level)
     }
 }
 
@@ -125,6 +155,7 @@ extension DeliveryLedger {
         case .notNegotiated: recordNotSent(.notNegotiated)
         case .waitingForKeyFrame: recordNotSent(.awaitingKeyFrame)
         case .queueFull: recordNotSent(.queueFull)
+        case .congestion: recordNotSent(.congestion)
         }
     }
 }

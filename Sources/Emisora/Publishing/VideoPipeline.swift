@@ -13,9 +13,15 @@ final class VideoPipeline: Sendable {
 
     /// What the application may change while the encoder runs.
     struct Settings {
+        /// What the application wants.
         var targetBitrate: DataRate
         var maximumFramesPerSecond: Double
         var contentHint: VideoContentHint
+        /// What the paths to the subscribers carry; `nil`: nothing is known.
+        var networkBitrate: DataRate?
+
+        /// What the encoder aims at.
+        var encoderBitrate: DataRate { min(targetBitrate, networkBitrate ?? targetBitrate) }
     }
 
     struct Counters {
@@ -35,6 +41,7 @@ final class VideoPipeline: Sendable {
     private let settings: Mutex<Settings>
     private let counters = Mutex(Counters())
     private let isKeyFrameWanted = Mutex(false)
+    private let isHeld = Mutex(false)
     private let didEncode: @Sendable () -> Void
 
     /// - Parameters:
@@ -71,6 +78,13 @@ final class VideoPipeline: Sendable {
         isKeyFrameWanted.withLock { $0 = true }
     }
 
+    /// While held no picture is encoded: those that are already have to leave first.
+    func setHeld(_ held: Bool) {
+        isHeld.withLock { $0 = held }
+    }
+
+    var currentSettings: Settings { settings.withLock { $0 } }
+
     var statistics: Counters { counters.withLock { $0 } }
 
     // MARK: On the encoder thread
@@ -83,6 +97,10 @@ final class VideoPipeline: Sendable {
             let wakeUps = consumer.wakeUps
             if thread.isStopRequested { return }
             guard let taken = consumer.waitForLatest(until: .distantFuture, since: wakeUps) else { continue }
+            if isHeld.withLock({ $0 }) {
+                taken.dropped(.adaptation)
+                continue
+            }
             switch encode(taken.frame, with: &encoder, converter) {
             case .encoded: taken.encoded()
             case .dropped(let reason): taken.dropped(reason)
@@ -122,14 +140,14 @@ final class VideoPipeline: Sendable {
     private func makeEncoder(for picture: VideoFrame, _ settings: Settings) throws(CodecError) -> VP8Encoder {
         try VP8Encoder(
             VP8Encoder.Configuration(
-                width: picture.width, height: picture.height, targetBitrate: settings.targetBitrate,
+                width: picture.width, height: picture.height, targetBitrate: settings.encoderBitrate,
                 maximumFramesPerSecond: settings.maximumFramesPerSecond, contentHint: settings.contentHint))
     }
 
     private func encode(
         _ picture: VideoFrame, with encoder: VP8Encoder, _ settings: Settings
     ) throws(CodecError) -> FrameFate {
-        try encoder.setTargetBitrate(settings.targetBitrate)
+        try encoder.setTargetBitrate(settings.encoderBitrate)
         encoder.setMaximumFramesPerSecond(settings.maximumFramesPerSecond)
         let forceKeyFrame = isKeyFrameWanted.withLock { isWanted in
             defer { isWanted = false }

@@ -64,7 +64,7 @@ public actor Session {
         return (try await open(first, options), try await open(second, options))
     }
 
-    private static func open(
+    static func open(
         _ channel: any SignalingChannel, _ options: Options
     ) async throws(SessionError) -> Session {
         let session = try await Session(channel: channel, options: options)

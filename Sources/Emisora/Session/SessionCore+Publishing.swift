@@ -98,7 +98,7 @@ extension SessionCore {
                 .bye(subscription: id, reason: error == .noCommonCodec ? .noCommonCodec : .invalidOffer))
         }
         if let old = publications[stream]?.peers.updateValue(peer, forKey: id) { hub?.close(old, now: now) }
-        publication.fanout.add(peer, id: id)
+        publication.fanout.add(peer, id: id, now: now)
     }
 
     func delivery(to peer: Peer) -> (stream: String, id: String)? {
@@ -114,7 +114,9 @@ extension SessionCore {
         case .stateChanged(.connected, _):
             publications[stream]?.connected.insert(id)
             countSubscribers(of: stream)
+            publications[stream]?.fanout.pathChanged()
             emit(.subscriberConnected(stream: stream, count: publications[stream]?.connected.count ?? 0))
+        case .targetBitrateChanged: publications[stream]?.fanout.pathChanged()
         case .stateChanged(.failed, let reason):
             channel.send(.bye(subscription: id, reason: .connectionFailed))
             endDelivery(id, reason: reason, now: now)

@@ -99,7 +99,9 @@ extension SessionCore {
         case .remoteSourceEnded:
             endSubscription(
                 id, reason: "The publisher ended the stream.", error: .system("The publisher ended the stream."))
-        case .stateChanged, .keyFrameNeeded, .localCandidate, .selectedPathChanged, .localAddressLost: break
+        case .stateChanged, .keyFrameNeeded, .targetBitrateChanged, .localCandidate, .selectedPathChanged,
+            .localAddressLost:
+            break
         }
     }
 

@@ -49,6 +49,7 @@ package struct CircuitBreaker: Sendable {
     private var sendingSince: Instant?
     private var lastSentAt: Instant?
     private var lastReportAt: Instant?
+    private var lastJudgedAt: Instant?
     private var lastHighest: UInt32?
     private var reportsWithoutProgress = 0
     private var sentPackets = 0
@@ -71,13 +72,17 @@ package struct CircuitBreaker: Sendable {
 
     /// Takes a report block about the stream.
     package mutating func handle(_ block: ReportBlock, roundTripTime: Duration, now: Instant) {
+        lastReportAt = now
+        // A receiver puts its report before each piece of feedback where it must send compound packets: several of them
+        // within a moment are one report, since nothing can arrive between them.
+        if let before = lastJudgedAt, now - before < options.reportInterval / 2 { return }
         defer {
-            lastReportAt = now
+            lastJudgedAt = now
             lastHighest = block.extendedHighestSequenceNumber
             sentPackets = 0
             sentByteCount = 0
         }
-        guard let before = lastReportAt, now > before, sentPackets > 0 else { return }
+        guard let before = lastJudgedAt, sentPackets > 0 else { return }
         if block.extendedHighestSequenceNumber == lastHighest {
             reportsWithoutProgress += 1
         } else {

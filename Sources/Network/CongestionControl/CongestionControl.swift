@@ -35,13 +35,22 @@ package struct CongestionControl: Sendable {
         package var safe: DataRate = .kilobitsPerSecond(100)
         /// Of the target: what the pacer may send at, so that a large frame does not take many frames' time.
         package var pacingFactor = 2.5
+        /// What the pacer may send at where no limit of the path has shown: a first picture must not take a hundred
+        /// milliseconds on a path that carries it in five, and one that is overloaded by it is no better off for that.
+        package var freePacing: DataRate = .kilobitsPerSecond(20_000)
 
         package init() {}
     }
 
     private static let transportFeedbackLifetime: Duration = .seconds(2)
     private static let silenceLimit: Duration = .seconds(3)
+    private static let limitPatience: Duration = .seconds(5)
+    private static let leastQueue: Duration = .milliseconds(5)
+    /// Feedback comes ten times a second; a gap like this is an outage.
+    private static let feedbackGap: Duration = .seconds(1)
     private static let interval: Duration = .seconds(1)
+    /// After that time at the ceiling a limit that showed itself is forgotten: it was a passing one.
+    private static let limitMemory: Duration = .seconds(10)
 
     package private(set) var options: Options
     package private(set) var decision: CongestionDecision
@@ -63,6 +72,10 @@ package struct CongestionControl: Sendable {
     private var heardAt: Instant?
     private var nextInterval: Instant
     private var lastRoundTripDecreaseAt: Instant?
+    /// When the path last showed that it carries no more.
+    private var limitedAt: Instant?
+    /// What was sent when the peer fell silent.
+    private var rateBeforeSilence: Double?
 
     package init(_ options: Options, now: Instant) {
         var options = options
@@ -70,6 +83,7 @@ package struct CongestionControl: Sendable {
         options.floor = max(.bitsPerSecond(1_000), min(options.floor, .bitsPerSecond(1_000_000_000_000)))
         options.ceiling = max(options.floor, min(options.ceiling, .bitsPerSecond(1_000_000_000_000)))
         options.pacingFactor = max(1, min(options.pacingFactor, 100))
+        options.freePacing = max(options.floor, min(options.freePacing, .bitsPerSecond(1_000_000_000_000)))
         options.start = min(options.ceiling, max(options.floor, options.start))
         self.options = options
         let start = Double(options.start.bitsPerSecond)
@@ -77,8 +91,15 @@ package struct CongestionControl: Sendable {
         lossBased = LossBasedControl(bitsPerSecond: start)
         nextInterval = now + Self.interval
         decision = CongestionDecision(
-            targetBitrate: options.start, pacingRate: options.start * options.pacingFactor, congestionWindow: nil,
-            reason: .start)
+            targetBitrate: options.start, pacingRate: max(options.start * options.pacingFactor, options.freePacing),
+            congestionWindow: nil, reason: .start)
+    }
+
+    /// Changes what is sent at the most: the application's wish.
+    @discardableResult
+    package mutating func setCeiling(_ ceiling: DataRate, now: Instant) -> CongestionDecision {
+        options.ceiling = max(options.floor, min(ceiling, .bitsPerSecond(1_000_000_000_000)))
+        return decide(nil, now: now)
     }
 
     /// When ``processInterval(now:)`` is due.
@@ -96,6 +117,9 @@ package struct CongestionControl: Sendable {
     @discardableResult
     package mutating func handle(_ feedback: TransportFeedback) -> CongestionDecision {
         let now = feedback.receivedAt
+        var feedback = feedback
+        // What was lost while the path was dead says nothing of its rate.
+        if isBackFromOutage(longerThan: Self.feedbackGap, now: now) { feedback.packets.removeAll { $0.arrival == nil } }
         heardAt = now
         lastTransportFeedbackAt = now
         trend.handle(feedback)
@@ -105,11 +129,13 @@ package struct CongestionControl: Sendable {
         let corrected = feedback.packets.count { $0.arrival != nil && $0.wasTakenForLost }
         let before = delayBased.bitsPerSecond
         delayBased.update(
-            trend.usage, acknowledged: acknowledged.bitsPerSecond, queue: queue.delay, roundTripTime: roundTripTime,
-            now: now)
+            usage, acknowledged: acknowledged.bitsPerSecond,
+            isBusy: sent.bitsPerSecond(now: now).map { $0 > delayBased.bitsPerSecond / 2 } ?? true, queue: queue.delay,
+            roundTripTime: roundTripTime, growth: growth(now: now), now: now)
         let isLoss = lossBased.update(
             lost: lost - corrected, expected: feedback.packets.count - corrected,
-            sentBitsPerSecond: sent.bitsPerSecond(now: now), queue: queue.delay, roundTripTime: roundTripTime, now: now)
+            sentBitsPerSecond: sent.bitsPerSecond(now: now), queue: queue.delay, roundTripTime: roundTripTime,
+            growth: growth(now: now), now: now)
         return decide(isLoss ? .loss : delayBased.bitsPerSecond < before ? .delay : nil, now: now)
     }
 
@@ -118,11 +144,12 @@ package struct CongestionControl: Sendable {
     @discardableResult
     package mutating func handle(_ report: LossReport) -> CongestionDecision {
         let now = report.receivedAt
+        let isBack = isBackFromOutage(longerThan: Self.silenceLimit, now: now)
         heardAt = now
-        guard !hasTransportFeedback(now: now) else { return decision }
+        guard !hasTransportFeedback(now: now), !isBack else { return decision }
         let isLoss = lossBased.update(
             lost: report.lost, expected: report.expected, sentBitsPerSecond: sent.bitsPerSecond(now: now),
-            queue: roundTripQueue.delay, roundTripTime: roundTripTime, now: now)
+            queue: roundTripQueue.delay, roundTripTime: roundTripTime, growth: growth(now: now), now: now)
         var isDelay = false
         // The round trip is all that tells of the queue here.
         let patience = max(.seconds(1), roundTripTime * 2)
@@ -160,6 +187,7 @@ package struct CongestionControl: Sendable {
         }
         let safe = Double(min(options.ceiling, max(options.floor, options.safe)).bitsPerSecond)
         let target = Double(decision.targetBitrate.bitsPerSecond)
+        if rateBeforeSilence == nil { rateBeforeSilence = target }
         guard target > safe else { return decide(.silence, now: now) }
         lossBased.cap(at: max(safe, target * 0.7))
         return decide(.silence, now: now)
@@ -169,6 +197,38 @@ package struct CongestionControl: Sendable {
 
     private func hasTransportFeedback(now: Instant) -> Bool {
         lastTransportFeedbackAt.map { now - $0 < Self.transportFeedbackLifetime } ?? false
+    }
+
+    /// Whether the peer speaks again after it said nothing for a while. Half of what was sent before is taken to be carried:
+    /// the way from the safe rate up would take most of a minute.
+    private mutating func isBackFromOutage(longerThan gap: Duration, now: Instant) -> Bool {
+        guard let heardAt, now - heardAt > gap, sent.isSending(now: now) else { return false }
+        if let before = rateBeforeSilence.take(), before / 2 > lossBased.bitsPerSecond {
+            lossBased.restart(at: before / 2)
+            delayBased = DelayBasedControl(bitsPerSecond: before / 2)
+        }
+        return true
+    }
+
+    /// Whether the path carried all that was wanted so far.
+    private func isFree(now: Instant) -> Bool {
+        guard let limitedAt else { return true }
+        return decision.reason == .ceiling && now - limitedAt > Self.limitMemory
+    }
+
+    /// A rate on a path without known limit doubles within a second, as a search for the limit; one that has met it
+    /// creeps, and walks once that is some time ago.
+    private func growth(now: Instant) -> Double {
+        // Reports come a second apart: by the next one a bolder step would have filled a queue.
+        guard hasTransportFeedback(now: now) else { return isFree(now: now) ? 0.25 : 0.08 }
+        if isFree(now: now) { return 1 }
+        return limitedAt.map { now - $0 > Self.limitPatience } ?? true ? 0.25 : 0.08
+    }
+
+    /// Growing delay, but for one that always comes back to the least that was seen: no queue stands on the path, it is
+    /// one of the machines that stalls.
+    private var usage: DelayTrend.Usage {
+        trend.usage == .over && queue.delay < Self.leastQueue ? .normal : trend.usage
     }
 
     private mutating func decide(_ lowered: CongestionDecision.Reason?, now: Instant) -> CongestionDecision {
@@ -183,7 +243,7 @@ package struct CongestionControl: Sendable {
         if let maximum = limits.temporaryMaximum { bound(Double(maximum.bitsPerSecond), .temporaryMaximum) }
         delayBased.cap(at: max(limit, Double(options.floor.bitsPerSecond)))
         if hasTransportFeedback(now: now) {
-            bound(delayBased.bitsPerSecond, trend.usage == .over ? .delay : .increase)
+            bound(delayBased.bitsPerSecond, usage == .over ? .delay : .increase)
         } else {
             // Feedback that comes back later starts from where things are then.
             delayBased = DelayBasedControl(bitsPerSecond: min(limit, lossBased.bitsPerSecond))
@@ -197,20 +257,28 @@ package struct CongestionControl: Sendable {
         if standing > 0.05 {
             bound(limit * (1 - min(0.4, standing - 0.05)), .delay)
         }
+        let why = lowered ?? reason
+        if why == .delay || why == .loss { limitedAt = now }
         var target = max(limit, Double(options.floor.bitsPerSecond))
         if let maximum = limits.temporaryMaximum { target = min(target, Double(maximum.bitsPerSecond)) }
-        decision = CongestionDecision(
-            targetBitrate: .bitsPerSecond(Int(target)), pacingRate: .bitsPerSecond(Int(target * options.pacingFactor)),
-            congestionWindow: congestionWindow(target: target, now: now), reason: lowered ?? reason)
+        decision.reason = why
+        decision.targetBitrate = .bitsPerSecond(Int(target))
+        decision.pacingRate = .bitsPerSecond(Int(target * options.pacingFactor))
+        // A receiver that bounds the rate may have measured a path that is narrower than it seems from here.
+        if isFree(now: now), why != .receiverEstimate, why != .temporaryMaximum {
+            decision.pacingRate = max(decision.pacingRate, options.freePacing)
+        }
+        decision.congestionWindow = congestionWindow(
+            rate: Double(decision.pacingRate.bitsPerSecond), now: now)
         return decision
     }
 
     /// What may be on its way: what the path holds, one interval of feedback, and a queue of 300 ms, beyond which more
     /// would only wait there. Only while feedback comes.
-    private func congestionWindow(target: Double, now: Instant) -> Int? {
+    private func congestionWindow(rate: Double, now: Instant) -> Int? {
         guard hasTransportFeedback(now: now) else { return nil }
         let seconds = max(0.05, roundTripTime.inSeconds) + 0.4
-        return max(7_200, Int(target / 8 * options.pacingFactor * seconds))
+        return max(7_200, Int(rate / 8 * seconds))
     }
 }
 

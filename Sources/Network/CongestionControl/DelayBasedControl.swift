@@ -26,6 +26,9 @@ struct DelayBasedControl: Sendable {
         var lower: Double { mean - 3 * deviation }
     }
 
+    /// How long after a decrease the capacity that showed itself then is believed in.
+    private static let capacityMemory: Duration = .seconds(5)
+
     private(set) var bitsPerSecond: Double
     private var state = State.hold
     private var capacity: Capacity?
@@ -39,14 +42,20 @@ struct DelayBasedControl: Sendable {
     /// Takes over a rate from elsewhere: nothing above it has been tried.
     mutating func cap(at limit: Double) { bitsPerSecond = min(bitsPerSecond, limit) }
 
-    /// - Parameter queue: How long packets wait at the least; while that is long, nothing is raised.
+    /// - Parameters:
+    ///   - isBusy: Whether about as much is sent as may be. Of a path that carries little since little is sent, what
+    ///     arrives does not tell the capacity.
+    ///   - queue: How long packets wait at the least; while that is long, nothing is raised.
+    ///   - growth: By what share of itself the rate may grow in a second.
     mutating func update(
-        _ usage: DelayTrend.Usage, acknowledged: Double?, queue: Duration, roundTripTime: Duration, now: Instant
+        _ usage: DelayTrend.Usage, acknowledged: Double?, isBusy: Bool, queue: Duration, roundTripTime: Duration,
+        growth: Double, now: Instant
     ) {
         defer { lastUpdateAt = now }
         if let acknowledged, let capacity, acknowledged > capacity.upper { self.capacity = nil }
         switch usage {
-        case .over: decrease(acknowledged: acknowledged, roundTripTime: roundTripTime, now: now)
+        case .over:
+            decrease(acknowledged: acknowledged, isBusy: isBusy, roundTripTime: roundTripTime, now: now)
         case .under: state = .hold
         case .normal:
             guard queue < .milliseconds(100) else { return }
@@ -56,19 +65,23 @@ struct DelayBasedControl: Sendable {
                 return
             }
             increase(
-                by: min(1, (now - last).inSeconds), acknowledged: acknowledged, roundTripTime: roundTripTime)
+                by: min(1, (now - last).inSeconds), growth: growth, acknowledged: acknowledged,
+                roundTripTime: roundTripTime, now: now)
         }
     }
 
-    private mutating func decrease(acknowledged: Double?, roundTripTime: Duration, now: Instant) {
+    private mutating func decrease(acknowledged: Double?, isBusy: Bool, roundTripTime: Duration, now: Instant) {
         // The last decrease takes a round trip to show, unless it was far from enough.
         let patience = max(.milliseconds(10), min(.milliseconds(200), roundTripTime))
-        let isFarTooMuch = acknowledged.map { $0 < bitsPerSecond / 2 } ?? false
+        let isFarTooMuch = isBusy && acknowledged.map { $0 < bitsPerSecond / 2 } ?? false
         if let last = lastDecreaseAt, now - last < patience, !isFarTooMuch { return }
-        if let acknowledged {
+        if !isBusy {
+            bitsPerSecond *= 0.85
+        } else if let acknowledged {
             if let before = capacity, acknowledged < before.lower { capacity = nil }
             if capacity == nil { capacity = Capacity(mean: acknowledged) } else { capacity?.add(acknowledged) }
-            bitsPerSecond = min(bitsPerSecond, 0.85 * acknowledged)
+            // One step at most halves it: what arrives in a moment may be little for other reasons.
+            bitsPerSecond = min(bitsPerSecond, max(0.85 * acknowledged, bitsPerSecond / 2))
         } else {
             bitsPerSecond /= 2
         }
@@ -76,22 +89,22 @@ struct DelayBasedControl: Sendable {
         state = .hold
     }
 
-    private mutating func increase(by seconds: Double, acknowledged: Double?, roundTripTime: Duration) {
+    private mutating func increase(
+        by seconds: Double, growth: Double, acknowledged: Double?, roundTripTime: Duration, now: Instant
+    ) {
         var raised: Double
-        if capacity != nil {
+        if capacity != nil, lastDecreaseAt.map({ now - $0 < Self.capacityMemory }) ?? false {
             // Near the known capacity: about a packet for each time in which an answer comes.
             let bitsPerFrame = bitsPerSecond / 30
             let packetBits = bitsPerFrame / (bitsPerFrame / 9_600).rounded(.up)
             let responseTime = roundTripTime.inSeconds + 0.1
             raised = bitsPerSecond + max(4_000, packetBits / responseTime) * seconds
         } else {
-            raised = bitsPerSecond + max(1_000, bitsPerSecond * (Self.growth(seconds) - 1))
+            // To first order for the short steps between two messages.
+            raised = bitsPerSecond + max(1_000, bitsPerSecond * growth * seconds)
         }
         // An encoder that sends less than it may proves nothing about more.
         if let acknowledged { raised = min(raised, 1.5 * acknowledged + 10_000) }
         bitsPerSecond = max(bitsPerSecond, raised)
     }
-
-    /// 8 % a second, to first order for the short steps between two messages.
-    static func growth(_ seconds: Double) -> Double { 1 + 0.08 * seconds }
 }

@@ -1,6 +1,7 @@
 import EmisoraCore
 
-/// The rate that loss allows: below 2 % up by 8 % a second, to 10 % held, above it times (1 − loss / 2).
+/// The rate that loss allows: below 2 % up, by 8 % a second once a limit is known, to 10 % held, above it times
+/// (1 − loss / 2).
 ///
 /// draft-ietf-rmcat-gcc-02 §6, as libwebrtc's `SendSideBandwidthEstimation` had it before its second loss estimator.
 /// Loss that the path has whatever is sent (``InherentLoss``) does not count.
@@ -31,11 +32,19 @@ struct LossBasedControl: Sendable {
 
     mutating func cap(at limit: Double) { bitsPerSecond = min(bitsPerSecond, limit) }
 
+    /// Goes on from a rate that is known from before, without what was counted meanwhile.
+    mutating func restart(at rate: Double) {
+        bitsPerSecond = rate
+        expected = 0
+        lost = 0
+        intervalBegunAt = nil
+    }
+
     /// Takes how many packets of `expected` were lost; `sentBitsPerSecond` at what rate they were sent, where known.
     /// Answers whether it lowered the rate.
     mutating func update(
         lost newLost: Int, expected newExpected: Int, sentBitsPerSecond: Double?, queue: Duration,
-        roundTripTime: Duration, now: Instant
+        roundTripTime: Duration, growth: Double, now: Instant
     ) -> Bool {
         // No interval has more packets than this. Corrections of earlier losses can make the count negative.
         expected = min(Self.mostPackets, expected + max(0, min(Self.mostPackets, newExpected)))
@@ -53,14 +62,16 @@ struct LossBasedControl: Sendable {
         lost = 0
         intervalBegunAt = now
         congestionLoss = max(0, loss - inherent.share)
-        return judge(sentBitsPerSecond: sentBitsPerSecond, roundTripTime: roundTripTime, now: now)
+        return judge(sentBitsPerSecond: sentBitsPerSecond, roundTripTime: roundTripTime, growth: growth, now: now)
     }
 
-    private mutating func judge(sentBitsPerSecond: Double?, roundTripTime: Duration, now: Instant) -> Bool {
+    private mutating func judge(
+        sentBitsPerSecond: Double?, roundTripTime: Duration, growth: Double, now: Instant
+    ) -> Bool {
         let loss = congestionLoss
         if loss < Self.low {
             let elapsed = lastIncreaseAt.map { min(1, (now - $0).inSeconds) } ?? 0.2
-            bitsPerSecond = bitsPerSecond * DelayBasedControl.growth(elapsed) + 1_000 * elapsed
+            bitsPerSecond = bitsPerSecond * (1 + growth * elapsed) + 1_000 * elapsed
             lastIncreaseAt = now
             return false
         }

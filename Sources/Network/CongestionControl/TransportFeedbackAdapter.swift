@@ -53,9 +53,13 @@ package struct TransportFeedbackAdapter: Sendable {
 
     package init() {}
 
+    /// The number that the next packet will get, for those who have to write it before they know the packet's size.
+    package var nextNumber: UInt16 { UInt16(truncatingIfNeeded: base + Int64(records.count)) }
+
     /// Notes a packet that leaves now and gives the number to write into it.
     ///
     /// - Parameter byteCount: What it takes of the path, as ``CongestionControl`` is to count it: the whole RTP packet.
+    @discardableResult
     package mutating func packetSent(byteCount: Int, ssrc: UInt32, sequenceNumber: UInt16, now: Instant) -> UInt16 {
         expire(now: now)
         let number = base + Int64(records.count)

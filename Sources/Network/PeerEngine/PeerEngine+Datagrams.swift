@@ -55,30 +55,7 @@ extension PeerEngine {
         let packet = datagram.bytes.extracting(0..<byteCount)
         showReceived(packet, on: path, now: now)
         resolveCollision(with: header.ssrc)
-        // The payload type tells the kind: types are distinct within a bundle, while SSRCs need not be announced
-        // (RFC 8843 §9.2, RFC 8834 §4.8).
-        if videoReceiver?.accepts(payloadType: header.payloadType) == true {
-            followSSRC(of: header, now: now)
-            videoReceiver?.handle(header, packet: packet, now: now)
-        } else if audioReceiver?.accepts(payloadType: header.payloadType) == true {
-            if let silentSince = audioReceiver?.lastPacketReceivedAt, audioReceiver?.ssrc != header.ssrc,
-                now - silentSince > Self.sourceTimeout
-            {
-                audioReceiver?.switchSSRC(to: header.ssrc)
-            }
-            audioReceiver?.handle(header, packet: packet, now: now)
-        } else {
-            packetsDiscarded += 1
-        }
-    }
-
-    /// A source that went silent and comes back under another SSRC is followed.
-    private func followSSRC(of header: RTPHeader, now: Instant) {
-        guard let receiver = videoReceiver, header.payloadType == receiver.configuration.payloadType,
-            let known = receiver.ssrc, known != header.ssrc, let last = receiver.lastPacketReceivedAt,
-            now - last > Self.sourceTimeout
-        else { return }
-        videoReceiver?.switchSSRC(to: header.ssrc)
+        handleRTP(header, packet: packet, now: now)
     }
 
     /// A source of the peer's bears the number of one of ours: ours goes on under another one (RFC 3550 §8.2). A loop
@@ -100,8 +77,6 @@ extension PeerEngine {
         isReportDue = true
     }
 
-    private static var sourceTimeout: Duration { .seconds(2) }
-
     private func handleRTCP(_ datagram: inout MutableRawSpan, path: ICEPath, now: Instant) {
         guard ice.isValidated(path),
             let byteCount = security.unprotectRTCP(&datagram, byteCount: datagram.byteCount)
@@ -116,16 +91,21 @@ extension PeerEngine {
             if case .senderReport(let report) = packet { resolveCollision(with: report.ssrc) }
             videoReceiver?.handle(packet, now: now)
             audioReceiver?.handle(packet, now: now)
+            if case .extendedReport(let report) = packet {
+                receiving.handle(report, ssrc: feedbackSSRC, wallClock: configuration.wallClock, now: now)
+            }
             if videoSender?.handle(packet, wallClock: configuration.wallClock, now: now) == true {
                 events.append(.keyFrameNeeded)
             }
             _ = audioSender?.handle(packet, wallClock: configuration.wallClock, now: now)
+            handleFeedback(packet, now: now)
             if case .goodbye(let goodbye) = packet, let ssrc = videoReceiver?.ssrc ?? audioReceiver?.ssrc,
                 goodbye.sources.contains(ssrc)
             {
                 events.append(.remoteSourceEnded)
             }
         }
-        if let roundTrip = ice.statistics.currentRoundTripTime { videoReceiver?.roundTripTime = roundTrip }
+        announceTarget()
+        if let roundTrip = inboundRoundTripTime { videoReceiver?.roundTripTime = roundTrip }
     }
 }

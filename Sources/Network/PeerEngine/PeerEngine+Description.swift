@@ -79,6 +79,7 @@ extension PeerEngine {
         negotiated = session
         makeStreams(session)
         remoteFingerprints = remote.fingerprints
+        configureReceiving(session, now: now)
         security.setRemoteFingerprints(remote.fingerprints, now: now)
         // A connection that stands stays what it is through re-offers and restarts.
         if state == .new || state == .failed { enter(.connecting, reason: "") }
@@ -135,10 +136,34 @@ extension PeerEngine {
             ssrc: media.ssrc, payloadType: media.payloadType, clockRate: clockRate)
         configuration.rtxPayloadType = media.retransmissionPayloadType
         configuration.rtxSSRC = media.retransmissionPayloadType == nil ? nil : media.retransmissionSSRC
-        if let id = media.midExtensionID, let mid = media.mid {
-            configuration.extensions = try? HeaderExtensionBlock(midExtensionID: id, mid: mid)
-        }
+        configuration.extensions = extensionBlock(of: media)
+        configuration.wallClock = self.configuration.wallClock
         return RTPSendStream(configuration, using: &random)
+    }
+
+    /// The header extension of what we send; `nil` without any.
+    private func extensionBlock(of media: NegotiatedSession.Media) -> HeaderExtensionBlock? {
+        var ids = HeaderExtensionIDs(media.sendExtensions.map { (id: $0.id, uri: $0.uri) })
+        // Numbers are of use to who sends feedback on them, send times to who makes estimates of them.
+        if media.feedback.transportWide, ids.transportSequenceNumber != nil {
+            ids.absoluteSendTime = nil
+        } else {
+            ids.transportSequenceNumber = nil
+        }
+        var elements: [(id: UInt8, value: [UInt8])] = []
+        // A longer one would make packets larger than the path's.
+        if let id = ids.mid, let mid = media.mid, mid.utf8.count <= 16 { elements.append((id, Array(mid.utf8))) }
+        ids.mid = nil
+        guard ids != HeaderExtensionIDs() || !elements.isEmpty else { return nil }
+        return try? HeaderExtensionBlock(elements, ids: ids)
+    }
+
+    private func configureReceiving(_ session: NegotiatedSession, now: Instant) {
+        let receiving = session.media.filter(\.direction.receives)
+        self.receiving.configure(
+            ids: HeaderExtensionIDs(receiving.flatMap { $0.receiveExtensions.map { (id: $0.id, uri: $0.uri) } }),
+            hasTransportFeedback: receiving.contains(where: \.feedback.transportWide),
+            hasEstimates: receiving.contains(where: \.feedback.receiverEstimate), now: now)
     }
 
     /// DTLS begins when a path is there and the roles are known (RFC 8842 §6).

@@ -5,20 +5,24 @@ import EmisoraRTP
 extension PeerEngine {
     func pollReport(into buffer: inout MutableRawSpan, now: Instant) -> Int? {
         guard security.isEstablished else { return nil }
-        let feedback = videoReceiver?.pollFeedback(now: now)
-        guard isReportDue || feedback != nil else { return nil }
+        var extra = FeedbackMessages(
+            video: videoReceiver?.pollFeedback(now: now), notification: sending.takeNotification())
+        extra.isReceiveControlDue = receiving.isFeedbackDue(senderSSRC: feedbackSSRC, now: now)
+        guard isReportDue || !extra.isEmpty else { return nil }
         let isReducedSize = negotiated?.media.allSatisfy(\.isRTCPReducedSize) == true
-        let isCompound = isReportDue || !isReducedSize
+        let isRegular = isReportDue
         isReportDue = false
         guard
-            let plain = write(into: &buffer, isCompound: isCompound, feedback: feedback, isGoodbye: false, now: now)
+            let plain = write(
+                into: &buffer, isCompound: isRegular || !isReducedSize, isRegular: isRegular, extra, now: now)
         else { return nil }
         return sealRTCP(&buffer, byteCount: plain, now: now)
     }
 
     func pollGoodbye(into buffer: inout MutableRawSpan, now: Instant) -> Int? {
         guard security.isEstablished,
-            let plain = write(into: &buffer, isCompound: true, feedback: nil, isGoodbye: true, now: .zero),
+            let plain = write(
+                into: &buffer, isCompound: true, isRegular: false, FeedbackMessages(isGoodbye: true), now: .zero),
             let byteCount = sealRTCP(&buffer, byteCount: plain, now: now)
         else {
             sayFarewell()
@@ -33,16 +37,25 @@ extension PeerEngine {
         security.close()
     }
 
-    private var localSSRCs: [UInt32] {
+    var localSSRCs: [UInt32] {
         [videoSender?.configuration.ssrc, audioSender?.configuration.ssrc].compactMap { $0 }
     }
 
     /// The SSRC that speaks for us in feedback, also where we send no media (RFC 3550 §6.4.2 allows any of ours).
-    private var feedbackSSRC: UInt32 { localSSRCs.first ?? negotiated?.media.first?.ssrc ?? 1 }
+    var feedbackSSRC: UInt32 { localSSRCs.first ?? negotiated?.media.first?.ssrc ?? 1 }
+
+    /// What one RTCP datagram says beside its reports.
+    private struct FeedbackMessages {
+        var video: RTPVideoReceiveStream.Feedback?
+        var notification: TemporaryMaximumBitrate?
+        var isReceiveControlDue = false
+        var isGoodbye = false
+
+        var isEmpty: Bool { video == nil && notification == nil && !isReceiveControlDue }
+    }
 
     private func write(
-        into buffer: inout MutableRawSpan, isCompound: Bool, feedback: RTPVideoReceiveStream.Feedback?,
-        isGoodbye: Bool, now: Instant
+        into buffer: inout MutableRawSpan, isCompound: Bool, isRegular: Bool, _ extra: FeedbackMessages, now: Instant
     ) -> Int? {
         // The tag and the SRTCP index come behind it.
         let room = buffer.byteCount - Security.maximumOverhead
@@ -51,18 +64,25 @@ extension PeerEngine {
         var writer = RTCPWriter(&plain, form: isCompound ? .compound : .reducedSize)
         do throws(RTPError) {
             if isCompound {
-                try writeReports(to: &writer, isGoodbye: isGoodbye, now: now)
+                try writeReports(to: &writer, isGoodbye: extra.isGoodbye, now: now)
                 let sources = localSSRCs.isEmpty ? [feedbackSSRC] : localSSRCs
                 try writer.write(SourceDescription(chunks: sources.map { .init(ssrc: $0, cname: cname) }))
             }
-            if let feedback, let mediaSSRC = videoReceiver?.ssrc {
+            if isRegular {
+                let report = receiving.extendedReport(
+                    ssrc: feedbackSSRC, onlyReceives: localSSRCs.isEmpty, wallClock: configuration.wallClock, now: now)
+                if let report { try writer.write(report) }
+            }
+            if let feedback = extra.video, let mediaSSRC = videoReceiver?.ssrc {
                 try write(feedback, mediaSSRC: mediaSSRC, to: &writer)
             }
+            if let notification = extra.notification { try writer.write(notification) }
+            if extra.isReceiveControlDue { try receiving.write(to: &writer, senderSSRC: feedbackSSRC, now: now) }
             if !departedSources.isEmpty, isCompound {
                 try writer.write(Goodbye(sources: departedSources))
                 departedSources = []
             }
-            if isGoodbye { try writer.write(Goodbye(sources: localSSRCs.isEmpty ? [feedbackSSRC] : localSSRCs)) }
+            if extra.isGoodbye { try writer.write(Goodbye(sources: localSSRCs.isEmpty ? [feedbackSSRC] : localSSRCs)) }
         } catch {
             // What was written before stays valid; the rest waits for the next report.
         }
@@ -118,6 +138,8 @@ extension PeerEngine {
             outboundVideo: videoSender?.statistics, outboundAudio: audioSender?.statistics,
             remoteInboundVideo: videoSender?.remoteStatistics, remoteInboundAudio: audioSender?.remoteStatistics,
             inboundVideo: videoReceiver?.statistics, inboundAudio: audioReceiver?.statistics,
-            packetsDiscardedOnReceive: packetsDiscarded)
+            packetsDiscardedOnReceive: packetsDiscarded, sendDecision: sending.decision,
+            queueingDelay: sending.queueingDelay, inboundRoundTripTime: inboundRoundTripTime,
+            inboundAudioLevel: remoteAudioLevel)
     }
 }

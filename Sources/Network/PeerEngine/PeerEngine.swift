@@ -55,6 +55,12 @@ package final class PeerEngine<Security: TransportSecurity> {
     var packetsDiscarded: UInt64 = 0
     /// Sees all packets in the clear; for dumps and tests.
     package var packetTap: PacketTap?
+    var sending: SendControl
+    var receiving = ReceiveControl()
+    /// When to ask for the key frame after which a peer gets pictures again that it had no room for.
+    var resumeVideoAt: Instant?
+    /// Volume of the sound that came last, where the sender tells it.
+    var remoteAudioLevel: HeaderExtensionValues.AudioLevel?
 
     package init(
         configuration: PeerConfiguration, security: Security, pacer: CheckPacer,
@@ -74,12 +80,14 @@ package final class PeerEngine<Security: TransportSecurity> {
             tracks.append(
                 MediaConfiguration.Track(
                     kind: media.kind, sends: media.sends, receives: media.receives, ssrc: ssrc,
-                    retransmissionSSRC: media.kind == .video ? retransmissionSSRC : nil))
+                    retransmissionSSRC: media.kind == .video ? retransmissionSSRC : nil,
+                    headerExtensions: Self.headerExtensions(media.kind).map(\.uri)))
         }
         negotiation = OfferAnswerMachine(
             configuration: MediaConfiguration(tracks: tracks, cname: cname, streamID: "emisora"),
             sessionID: random.next())
         reports = RTCPSchedule(now: now, using: &random)
+        sending = SendControl(now: now)
         self.random = random
     }
 
@@ -89,10 +97,14 @@ package final class PeerEngine<Security: TransportSecurity> {
     package func sendVideo(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> FrameSendResult {
         guard videoSender != nil else { return negotiated == nil ? .notConnected : .notNegotiated }
         guard isReadyForMedia else { return .notConnected }
-        if isWaitingForKeyFrame, !frame.isKeyFrame { return .waitingForKeyFrame }
+        if isWaitingForKeyFrame, !frame.isKeyFrame {
+            return resumeVideoAt == nil ? .waitingForKeyFrame : .congestion
+        }
+        guard hasRoomForVideo(now: now) else { return .congestion }
         switch videoSender?.enqueue(frame, captureTime: captureTime, now: now) {
         case .queued:
             isWaitingForKeyFrame = false
+            resumeVideoAt = nil
             return .queued
         case .queueFull:
             // What follows refers to this picture: nothing is of use before the next key frame.
@@ -135,24 +147,13 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     // MARK: Time and outputs
 
-    package var nextDeadline: Instant? {
-        if state == .closed || state == .failed { return nil }
-        var deadline = Instant.distantFuture
-        for other in [
-            ice.nextDeadline, security.nextDeadline, security.isEstablished ? reports.nextDeadline : nil,
-            videoReceiver?.nextDeadline, isReadyForMedia ? silence.deadline : nil,
-        ] {
-            if let other { deadline = min(deadline, other) }
-        }
-        return deadline == .distantFuture ? nil : deadline
-    }
-
     package func handleTimeout(now: Instant) {
         guard state != .closed else { return }
         breakSilence(now: now)
         ice.handleTimeout(now: now)
         security.handleTimeout(now: now)
         videoReceiver?.handleTimeout(now: now)
+        handleSendTimeout(now: now)
         if security.isEstablished, reports.isDue(now: now) {
             isReportDue = true
             reports.didSendReport(now: now, using: &random)
@@ -178,17 +179,6 @@ package final class PeerEngine<Security: TransportSecurity> {
             : pollSecurity(into: &buffer, now: now) ?? pollReport(into: &buffer, now: now)
                 ?? pollMedia(into: &buffer, now: now)
         return byteCount.map { Transmit(byteCount: $0, source: path.local, destination: path.remote) }
-    }
-
-    private func pollMedia(into buffer: inout MutableRawSpan, now: Instant) -> Int? {
-        guard security.isEstablished else { return nil }
-        // Sound first: its packets are small and its delay is heard.
-        while let plain = audioSender?.pollPacket(into: &buffer, now: now)
-            ?? videoSender?.pollPacket(into: &buffer, now: now)
-        {
-            if let byteCount = sealRTP(&buffer, byteCount: plain, now: now) { return byteCount }
-        }
-        return nil
     }
 
     /// Says BYE and `close_notify`; drain `pollTransmit` afterwards. Nothing is sent or accepted after that.

@@ -23,6 +23,8 @@ package enum PeerEvent: Equatable, Sendable {
     case keyFrameNeeded
     /// The sender of that media said BYE (RFC 3550 §6.6).
     case remoteSourceEnded
+    /// What may be sent to the peer, all media with their headers together, is notably more or less than before.
+    case targetBitrateChanged(DataRate)
 }
 
 /// What became of a frame handed to one peer.
@@ -36,4 +38,6 @@ package enum FrameSendResult: Hashable, Sendable {
     case waitingForKeyFrame
     /// Its send queue is full.
     case queueFull
+    /// Its path has no room for it.
+    case congestion
 }

@@ -1,3 +1,4 @@
+import EmisoraCongestionControl
 import EmisoraCore
 import EmisoraICE
 import EmisoraRTP
@@ -15,4 +16,12 @@ package struct PeerStatistics: Sendable {
     package var inboundAudio: InboundRTPStatistics?
     /// RTP and RTCP packets that were refused: forged, damaged, repeated, or of no stream.
     package var packetsDiscardedOnReceive: UInt64
+    /// What may be sent, and what bounds it; `availableOutgoingBitrate` is its target.
+    package var sendDecision: CongestionDecision
+    /// How long packets wait on the path at the least.
+    package var queueingDelay: Duration
+    /// Of the path that media comes by, from XR or else from ICE.
+    package var inboundRoundTripTime: Duration?
+    /// Of the sound that came last, as its sender says.
+    package var inboundAudioLevel: HeaderExtensionValues.AudioLevel?
 }

@@ -13,13 +13,19 @@ package struct MediaConfiguration: Hashable, Sendable {
         package var ssrc: UInt32
         /// The SSRC of retransmissions (RFC 4588); `nil` for audio.
         package var retransmissionSSRC: UInt32?
+        /// URIs of the header extensions that are offered and accepted, in the order of their ids.
+        package var headerExtensions: [String]
 
-        package init(kind: Kind, sends: Bool, receives: Bool, ssrc: UInt32, retransmissionSSRC: UInt32? = nil) {
+        package init(
+            kind: Kind, sends: Bool, receives: Bool, ssrc: UInt32, retransmissionSSRC: UInt32? = nil,
+            headerExtensions: [String] = [ExtensionMap.midURI]
+        ) {
             self.kind = kind
             self.sends = sends
             self.receives = receives
             self.ssrc = ssrc
             self.retransmissionSSRC = retransmissionSSRC
+            self.headerExtensions = headerExtensions
         }
     }
 
@@ -35,6 +41,24 @@ package struct MediaConfiguration: Hashable, Sendable {
     }
 
     func track(_ kind: String) -> Track? { tracks.first { $0.kind.rawValue == kind } }
+
+    /// Header extensions of a track under the ids of an offer of ours: a URI has the same one in every m-line of the
+    /// bundle, and ids that the session knows already stay (RFC 8843 §7.1.3, RFC 8285 §6).
+    func extensionMaps(for track: Track, known: [MediaSection]) -> [ExtensionMap] {
+        var ids: [String: UInt8] = [:]
+        var used: Set<UInt8> = []
+        for map in known.flatMap(\.extensions) {
+            ids[map.uri] = ids[map.uri] ?? map.id
+            used.insert(map.id)
+        }
+        var next: UInt8 = 1
+        for uri in tracks.flatMap(\.headerExtensions) where ids[uri] == nil {
+            while used.contains(next) { next += 1 }
+            ids[uri] = next
+            used.insert(next)
+        }
+        return track.headerExtensions.compactMap { uri in ids[uri].map { ExtensionMap(id: $0, uri: uri) } }
+    }
 }
 
 /// The transport half of a description: one for all, since everything is bundled.

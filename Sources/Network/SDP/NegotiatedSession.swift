@@ -12,7 +12,10 @@ package struct NegotiatedSession: Hashable, Sendable {
         package var retransmissionSSRC: UInt32?
         /// SSRCs that the peer announced, media first; often empty.
         package var remoteSSRCs: [UInt32]
-        package var midExtensionID: UInt8?
+        /// Header extensions that we may write into what we send …
+        package var sendExtensions: [ExtensionMap]
+        /// … and that what we receive may have, with the ids of the description.
+        package var receiveExtensions: [ExtensionMap]
         package var feedback: Feedback
         package var opus: OpusParameters
         /// What the receiver of a VP8 stream can take.
@@ -23,6 +26,8 @@ package struct NegotiatedSession: Hashable, Sendable {
         /// Ids of the peer's MediaStream and track, when it sends and says so.
         package var remoteStreamID: String?
         package var remoteTrackID: String?
+
+        package var midExtensionID: UInt8? { sendExtensions.first { $0.uri == ExtensionMap.midURI }?.id }
     }
 
     /// What the receiver of the stream may send back (RFC 4585 §4.2, RFC 5104 §7.1).
@@ -30,6 +35,10 @@ package struct NegotiatedSession: Hashable, Sendable {
         package var nack = false
         package var pictureLossIndication = false
         package var fullIntraRequest = false
+        /// Transport-wide congestion control feedback.
+        package var transportWide = false
+        package var receiverEstimate = false
+        package var temporaryMaximum = false
     }
 
     package enum DTLSRole: Hashable, Sendable {

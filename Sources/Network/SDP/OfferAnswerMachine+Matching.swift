@@ -130,17 +130,23 @@ extension OfferAnswerMachine {
         let feedback = remote.feedback.filter { $0.payloadType == nil || $0.payloadType == codec.payloadType }
         func has(_ value: String) -> Bool { feedback.contains { $0.value == value } }
         let group = remote.retransmissionGroups.first
-        let midExtension = remote.extensions.first { $0.uri == ExtensionMap.midURI }
-        let midID = midExtension.flatMap { $0.direction?.receives == false ? nil : $0.id }
+        // Both descriptions have to name it, with the same id.
+        let common = remote.extensions.filter { map in
+            track.headerExtensions.contains(map.uri)
+                && localExtensions.contains { $0.id == map.id && $0.uri == map.uri }
+        }
         let parameters = codec.parameters
         return NegotiatedSession.Media(
             kind: track.kind, mid: mid, direction: direction(track, remote: remote),
             payloadType: codec.payloadType, retransmissionPayloadType: codec.retransmissionPayloadType,
             ssrc: track.ssrc, retransmissionSSRC: track.retransmissionSSRC,
             remoteSSRCs: group.map { [$0.media, $0.retransmission] } ?? remote.ssrcs.map(\.ssrc),
-            midExtensionID: localExtensions.contains { $0.id == midID && $0.uri == ExtensionMap.midURI } ? midID : nil,
+            sendExtensions: common.filter { $0.direction?.receives != false },
+            receiveExtensions: common.filter { $0.direction?.sends != false },
             feedback: NegotiatedSession.Feedback(
-                nack: has("nack"), pictureLossIndication: has("nack pli"), fullIntraRequest: has("ccm fir")),
+                nack: has("nack"), pictureLossIndication: has("nack pli"), fullIntraRequest: has("ccm fir"),
+                transportWide: has("transport-cc"), receiverEstimate: has("goog-remb"),
+                temporaryMaximum: has("ccm tmmbr")),
             opus: track.kind == .audio ? OpusParameters(parsing: parameters) : OpusParameters(),
             vp8: track.kind == .video ? VP8Parameters(parsing: parameters) : VP8Parameters(),
             isRTCPReducedSize: remote.isRTCPReducedSize, index: index, remoteStreamID: remote.streamID,

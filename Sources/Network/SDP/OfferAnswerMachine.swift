@@ -60,7 +60,9 @@ package struct OfferAnswerMachine: Sendable {
         for track in configuration.tracks where !offer.media.contains(where: { $0.kind == track.kind.rawValue }) {
             let isTagged = offer.media.allSatisfy(\.isRejected)
             let mid = unusedMid(in: offer.media)
-            offer.media.append(offeredSection(track, mid: mid, isTagged: isTagged, transport: transport))
+            let section = offeredSection(
+                track, mid: mid, isTagged: isTagged, transport: transport, behind: offer.media)
+            offer.media.append(section)
         }
         offer.bundle = offer.media.filter { !$0.isRejected }.compactMap(\.mid)
         local = offer
@@ -173,7 +175,8 @@ package struct OfferAnswerMachine: Sendable {
     }
 
     private func offeredSection(
-        _ track: MediaConfiguration.Track, mid: String, isTagged: Bool, transport: TransportParameters
+        _ track: MediaConfiguration.Track, mid: String, isTagged: Bool, transport: TransportParameters,
+        behind media: [MediaSection]
     ) -> MediaSection {
         let isVideo = track.kind == .video
         let formats: [UInt8] =
@@ -188,12 +191,12 @@ package struct OfferAnswerMachine: Sendable {
                 RTPMap(payloadType: Self.retransmissionPayloadType, name: "rtx", clockRate: 90_000),
             ]
             section.formatParameters[Self.retransmissionPayloadType] = "apt=\(Self.videoPayloadType)"
-            section.feedback = Self.videoFeedback(for: Self.videoPayloadType)
         } else {
             section.rtpMaps = [RTPMap(payloadType: Self.opusPayloadType, name: "opus", clockRate: 48_000, channels: 2)]
             section.formatParameters[Self.opusPayloadType] = Self.opusFormat
         }
-        section.extensions = [ExtensionMap(id: 1, uri: ExtensionMap.midURI)]
+        section.feedback = Self.feedback(track.kind, formats[0])
+        section.extensions = configuration.extensionMaps(for: track, known: media)
         section.isRTCPMultiplexed = true
         section.isRTCPReducedSize = true
         addSources(of: track, to: &section)
@@ -235,20 +238,18 @@ package struct OfferAnswerMachine: Sendable {
             if let retransmission = codec.retransmissionPayloadType {
                 section.formatParameters[retransmission] = "apt=\(codec.payloadType)"
             }
-            section.feedback = Self.videoFeedback(for: codec.payloadType).filter { line in
-                offered.feedback.contains {
-                    $0.value == line.value && ($0.payloadType == nil || $0.payloadType == codec.payloadType)
-                }
-            }
         } else {
             if section.rtpMaps.isEmpty {
                 section.rtpMaps = [RTPMap(payloadType: codec.payloadType, name: "opus", clockRate: 48_000, channels: 2)]
             }
             section.formatParameters[codec.payloadType] = Self.opusFormat
         }
-        section.extensions = offered.extensions.filter { $0.uri == ExtensionMap.midURI }.prefix(1).map {
-            ExtensionMap(id: $0.id, uri: $0.uri, direction: $0.direction?.reversed)
+        section.feedback = Self.feedback(media.kind, codec.payloadType).filter { line in
+            offered.feedback.contains {
+                $0.value == line.value && ($0.payloadType == nil || $0.payloadType == codec.payloadType)
+            }
         }
+        section.extensions = answeredExtensions(offered)
         section.isRTCPMultiplexed = true
         section.isRTCPReducedSize = offered.isRTCPReducedSize
         if media.direction.sends, let track = configuration.track(offered.kind) { addSources(of: track, to: &section) }
@@ -291,8 +292,22 @@ package struct OfferAnswerMachine: Sendable {
         section.isEndOfCandidates = isTagged && transport.isEndOfCandidates
     }
 
-    private static func videoFeedback(for payloadType: UInt8) -> [FeedbackLine] {
-        ["nack", "nack pli", "ccm fir"].map { FeedbackLine(payloadType: payloadType, value: $0) }
+    /// What we understand of the header extensions on offer, under their ids (RFC 8285 §6); an offer that has the same
+    /// one twice gets its first.
+    private func answeredExtensions(_ offered: MediaSection) -> [ExtensionMap] {
+        let known = configuration.track(offered.kind)?.headerExtensions ?? []
+        return known.compactMap { uri in
+            offered.extensions.first { $0.uri == uri }.map {
+                ExtensionMap(id: $0.id, uri: uri, direction: $0.direction?.reversed)
+            }
+        }
+    }
+
+    private static func feedback(_ kind: MediaConfiguration.Kind, _ payloadType: UInt8) -> [FeedbackLine] {
+        let values =
+            kind == .video
+            ? ["goog-remb", "transport-cc", "ccm fir", "ccm tmmbr", "nack", "nack pli"] : ["transport-cc"]
+        return values.map { FeedbackLine(payloadType: payloadType, value: $0) }
     }
 
     // MARK: Roles

@@ -4,16 +4,21 @@ import EmisoraCore
 /// a second (draft-holmer-rmcat-transport-wide-cc-extensions-01).
 ///
 /// A message goes out 100 ms after the last one, or after 50 ms once there are three packets to tell of. It begins where
-/// the last one ended; a packet that came late is told of again with all that followed it.
+/// the last one ended; a packet that came late is told of again with all that followed it. Where so little arrives that
+/// the messages would take more than a twentieth of it, as with sound alone, they come more rarely, down to four a second.
 ///
 /// ```swift
-/// receiver.handle(sequenceNumber: number, mediaSSRC: header.ssrc, now: now)
+/// receiver.handle(sequenceNumber: number, mediaSSRC: header.ssrc, byteCount: packet.byteCount, now: now)
 /// while let feedback = receiver.pollFeedback(senderSSRC: ours, now: now) { try writer.write(feedback) }
 /// ```
 package struct TransportFeedbackReceiver: Sendable {
     private static let longestInterval: Duration = .milliseconds(100)
     private static let shortestInterval: Duration = .milliseconds(50)
+    private static let rarestInterval: Duration = .milliseconds(250)
     private static let packetsWorthAMessage = 3
+    private static let share = 0.05
+    /// A message of the size that media of some hundred kbit/s makes, with its authentication, IP and UDP.
+    private static let messageByteCount = 100.0
     /// How long arrivals are kept to be told of again.
     private static let memory: Duration = .milliseconds(500)
     private static let arrivalLimit = 2_048
@@ -37,11 +42,16 @@ package struct TransportFeedbackReceiver: Sendable {
     private var messageCount: UInt8 = 0
     private var lastMessageAt: Instant?
     private var firstUnreportedAt: Instant?
+    /// What arrived since `rateBegunAt`, and the rate of the stretch before.
+    private var byteCount = 0
+    private var rateBegunAt: Instant?
+    private var bytesPerSecond: Double?
 
     package init() {}
 
     /// Takes an authenticated packet's transport-wide number.
-    package mutating func handle(sequenceNumber: UInt16, mediaSSRC: UInt32, now: Instant) {
+    package mutating func handle(sequenceNumber: UInt16, mediaSSRC: UInt32, byteCount: Int, now: Instant) {
+        measure(byteCount, now: now)
         let number = unwrapper.unwrap(sequenceNumber)
         self.mediaSSRC = mediaSSRC
         var position = arrivals.count
@@ -68,7 +78,23 @@ package struct TransportFeedbackReceiver: Sendable {
         guard let firstUnreportedAt else { return nil }
         guard let lastMessageAt else { return firstUnreportedAt + Self.shortestInterval }
         let isWorthwhile = unreported >= Self.packetsWorthAMessage
-        return lastMessageAt + (isWorthwhile ? Self.shortestInterval : Self.longestInterval)
+        return lastMessageAt + max(affordableInterval, isWorthwhile ? Self.shortestInterval : Self.longestInterval)
+    }
+
+    private var affordableInterval: Duration {
+        guard let bytesPerSecond else { return .zero }
+        let seconds = Self.messageByteCount / max(1, bytesPerSecond * Self.share)
+        return min(Self.rarestInterval, .nanoseconds(Int64(min(1, seconds) * 1e9)))
+    }
+
+    private mutating func measure(_ added: Int, now: Instant) {
+        let begun = rateBegunAt ?? now
+        rateBegunAt = begun
+        byteCount = byteCount.addingReportingOverflow(max(0, added)).partialValue
+        guard now - begun >= .seconds(1) else { return }
+        bytesPerSecond = Double(byteCount) / (now - begun).inSeconds
+        byteCount = 0
+        rateBegunAt = now
     }
 
     /// The message that is due, `nil` without one; call until it is `nil`, since one may not hold all.

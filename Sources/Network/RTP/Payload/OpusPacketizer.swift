@@ -6,14 +6,16 @@ package enum OpusPacketizer {
 
     /// Wraps one Opus packet. `startsTalkspurt` sets the marker bit: the first packet after silence that was not sent
     /// (RFC 3551 §4.1).
-    package static func packetize(payload: [UInt8], startsTalkspurt: Bool = false) throws(RTPError) -> PacketizedFrame {
+    package static func packetize(
+        payload: [UInt8], startsTalkspurt: Bool = false, audioLevel: HeaderExtensionValues.AudioLevel? = nil
+    ) throws(RTPError) -> PacketizedFrame {
         guard let duration = OpusPacket.durationInTicks(of: payload.span.bytes) else {
             throw .malformedPayload("Opus: empty, or longer than 120 ms (RFC 6716 §3.4)")
         }
         return PacketizedFrame(
             payload: payload,
             packets: [.init(descriptor: .empty, range: 0..<payload.count, marker: startsTalkspurt)],
-            isKeyFrame: true, durationInTicks: duration)
+            isKeyFrame: true, durationInTicks: duration, audioLevel: audioLevel)
     }
 }
 

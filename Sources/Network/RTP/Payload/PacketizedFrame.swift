@@ -23,13 +23,19 @@ package final class PacketizedFrame: Sendable {
     package let isKeyFrame: Bool
     /// How long the frame lasts in RTP clock ticks where the payload says so (sound); `nil` for video.
     package let durationInTicks: UInt32?
+    /// Of sound, for the packets' header extension; `nil` where it is not known.
+    package let audioLevel: HeaderExtensionValues.AudioLevel?
 
-    package init(payload: [UInt8], packets: [Packet], isKeyFrame: Bool, durationInTicks: UInt32? = nil) {
+    package init(
+        payload: [UInt8], packets: [Packet], isKeyFrame: Bool, durationInTicks: UInt32? = nil,
+        audioLevel: HeaderExtensionValues.AudioLevel? = nil
+    ) {
         // A range outside the frame would otherwise surface only when the packet is written.
         self.packets = packets.filter { $0.range.lowerBound >= 0 && $0.range.upperBound <= payload.count }
         self.payload = payload
         self.isKeyFrame = isKeyFrame
         self.durationInTicks = durationInTicks
+        self.audioLevel = audioLevel
     }
 
     /// Bytes of RTP payload of all packets together.

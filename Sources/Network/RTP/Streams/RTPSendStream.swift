@@ -4,7 +4,7 @@ import EmisoraCore
 ///
 /// ```swift
 /// stream.enqueue(frame, captureTime: capturedAt, now: now)
-/// while let byteCount = stream.pollPacket(into: &buffer, now: now) { … protect and send … }
+/// while let packet = stream.pollPacket(into: &buffer, now: now) { … protect and send … }
 /// ```
 package struct RTPSendStream: Sendable {
     package struct Configuration: Sendable {
@@ -17,6 +17,8 @@ package struct RTPSendStream: Sendable {
         package var rtxPayloadType: UInt8?
         /// Written into every packet, retransmissions included: the MID, when an id was negotiated for it.
         package var extensions: HeaderExtensionBlock?
+        /// For the time of capture, where an id was negotiated for it.
+        package var wallClock: WallClock?
         /// How long a packet can be asked for again.
         package var historyDuration: Duration = .seconds(1)
         package var historyPacketLimit = 2048
@@ -38,9 +40,25 @@ package struct RTPSendStream: Sendable {
         case empty
     }
 
+    /// A packet that was written, to be protected and sent.
+    package struct SentPacket: Equatable, Sendable {
+        package var byteCount: Int
+        package var ssrc: UInt32
+        package var sequenceNumber: UInt16
+    }
+
+    /// Which of the packets that wait.
+    package enum Choice: Equatable, Sendable {
+        case retransmission
+        case media
+        /// Retransmissions, then media.
+        case any
+    }
+
     private struct QueuedFrame: Sendable {
         var frame: PacketizedFrame
         var timestamp: UInt32
+        var captureTime: Instant
         var enqueuedAt: Instant
     }
 
@@ -72,6 +90,7 @@ package struct RTPSendStream: Sendable {
     private var budget = RetransmissionBudget()
     private var last: LastFrame?
     private var lastFIR: LastFIR?
+    private var lastCaptureTimeAt: Instant?
     /// Of this SSRC since it began, for sender reports.
     private var counters = SenderCounters()
 
@@ -88,7 +107,10 @@ package struct RTPSendStream: Sendable {
     // MARK: Media
 
     package var queuedFrameCount: Int { queue.count }
+    package var hasRetransmissions: Bool { !retransmissions.isEmpty }
     package var hasPackets: Bool { !queue.isEmpty || !retransmissions.isEmpty }
+    /// Payload of the frames that wait, less what went out of the first.
+    package private(set) var queuedByteCount = 0
 
     /// Queues a frame. `captureTime` becomes its RTP timestamp; sound goes on sample for sample from the packet before
     /// it unless the capture time tells of a gap.
@@ -98,7 +120,8 @@ package struct RTPSendStream: Sendable {
         guard queue.count < configuration.queuedFrameLimit else { return .queueFull }
         let timestamp = timestamp(of: frame, captureTime: captureTime)
         last = LastFrame(timestamp: timestamp, captureTime: captureTime, durationInTicks: frame.durationInTicks)
-        queue.append(QueuedFrame(frame: frame, timestamp: timestamp, enqueuedAt: now))
+        queue.append(QueuedFrame(frame: frame, timestamp: timestamp, captureTime: captureTime, enqueuedAt: now))
+        queuedByteCount += frame.byteCount
         return .queued
     }
 
@@ -107,23 +130,32 @@ package struct RTPSendStream: Sendable {
     package mutating func dropQueuedFrames() -> Int {
         let kept = nextPacketIndex > 0 ? 1 : 0
         let dropped = max(0, queue.count - kept)
+        for queued in queue.suffix(dropped) { queuedByteCount -= queued.frame.byteCount }
         queue.removeLast(dropped)
         return dropped
     }
 
-    /// Writes the next packet, retransmissions first, as plain RTP, and answers its size; `nil` when none waits.
+    /// Writes the next packet as plain RTP and answers what it is; `nil` when none of that choice waits.
     ///
-    /// `buffer` needs room for a packet of the path's MTU. A packet that does not fit is lost, as the network might lose
-    /// it.
-    package mutating func pollPacket(into buffer: inout MutableRawSpan, now: Instant) -> Int? {
-        while let number = retransmissions.first {
-            retransmissions.removeFirst()
-            if let byteCount = writeRetransmission(of: number, into: &buffer) { return byteCount }
+    /// `values` go into the header where their extensions were negotiated; level of sound and time of capture are the
+    /// stream's own. `buffer` needs room for a packet of the path's MTU. A packet that does not fit is lost, as the
+    /// network might lose it.
+    package mutating func pollPacket(
+        _ choice: Choice = .any, values: HeaderExtensionValues = HeaderExtensionValues(),
+        into buffer: inout MutableRawSpan, now: Instant
+    ) -> SentPacket? {
+        if choice != .media {
+            while let number = retransmissions.first {
+                retransmissions.removeFirst()
+                if let sent = writeRetransmission(of: number, values, into: &buffer) { return sent }
+            }
         }
+        guard choice != .retransmission else { return nil }
         while let queued = queue.first {
             let packetIndex = nextPacketIndex
             let packet = queued.frame.packets[packetIndex]
             let isLast = packetIndex + 1 == queued.frame.packets.count
+            queuedByteCount -= packet.byteCount
             if isLast {
                 queue.removeFirst()
                 nextPacketIndex = 0
@@ -135,7 +167,10 @@ package struct RTPSendStream: Sendable {
                 packetIndex: packetIndex, sentAt: now)
             nextSequenceNumber &+= 1
             history.append(entry, now: now)
-            guard let byteCount = write(entry, into: &buffer) else { continue }
+            var values = values
+            values.audioLevel = queued.frame.audioLevel
+            if packetIndex == 0 { values.absoluteCaptureTime = absoluteCaptureTime(of: queued, now: now) }
+            guard let byteCount = write(entry, values, into: &buffer) else { continue }
 
             counters.count(octets: packet.byteCount)
             count(byteCount: byteCount, payloadByteCount: packet.byteCount)
@@ -145,7 +180,8 @@ package struct RTPSendStream: Sendable {
                 if queued.frame.isKeyFrame { statistics.keyFramesSent += 1 }
             }
             budget.earn(sentByteCount: byteCount)
-            return byteCount
+            return SentPacket(
+                byteCount: byteCount, ssrc: configuration.ssrc, sequenceNumber: entry.sequenceNumber)
         }
         return nil
     }
@@ -207,15 +243,12 @@ package struct RTPSendStream: Sendable {
         remoteStatistics.fractionLost = Double(block.fractionLost) / 256
         remoteStatistics.jitter = Double(block.jitter) / Double(clock.rate)
         guard block.lastSenderReport != 0 else { return }
-        let elapsed = wallClock.ntp(at: now).middle32 &- block.lastSenderReport &- block.delaySinceLastSenderReport
-        // The delay is rounded, so a very short trip can come out below zero; what claims to be longer than a minute is
-        // no round trip.
-        let signed = max(0, Int32(bitPattern: elapsed))
-        guard signed < 60 << 16, Int32(bitPattern: elapsed) > -(1 << 16) else { return }
-        let seconds = Double(signed) / 65_536
-        roundTripTime = .nanoseconds(Int64(seconds * 1e9))
-        remoteStatistics.roundTripTime = seconds
-        remoteStatistics.totalRoundTripTime += seconds
+        let measured = RTCPRoundTrip.duration(
+            since: block.lastSenderReport, held: block.delaySinceLastSenderReport, wallClock: wallClock, now: now)
+        guard let measured else { return }
+        roundTripTime = measured
+        remoteStatistics.roundTripTime = measured.inSeconds
+        remoteStatistics.totalRoundTripTime += measured.inSeconds
         remoteStatistics.roundTripTimeMeasurements += 1
     }
 
@@ -277,14 +310,16 @@ package struct RTPSendStream: Sendable {
     }
 
     /// Header and payload of a packet for the first time, or again on the media SSRC.
-    private func write(_ entry: PacketHistory.Entry, into buffer: inout MutableRawSpan) -> Int? {
+    private func write(
+        _ entry: PacketHistory.Entry, _ values: HeaderExtensionValues, into buffer: inout MutableRawSpan
+    ) -> Int? {
         let packet = entry.frame.packets[entry.packetIndex]
         let header = RTPHeader(
             marker: packet.marker, payloadType: configuration.payloadType, sequenceNumber: entry.sequenceNumber,
             timestamp: entry.timestamp, ssrc: configuration.ssrc)
         do throws(ByteError) {
             var writer = ByteWriter(&buffer)
-            try header.write(to: &writer, extensions: configuration.extensions)
+            try header.write(to: &writer, extensions: configuration.extensions, values: values)
             try entry.frame.writePayload(of: packet, to: &writer)
             return writer.count
         } catch {
@@ -292,34 +327,42 @@ package struct RTPSendStream: Sendable {
         }
     }
 
-    private mutating func writeRetransmission(of number: UInt16, into buffer: inout MutableRawSpan) -> Int? {
+    private mutating func writeRetransmission(
+        of number: UInt16, _ values: HeaderExtensionValues, into buffer: inout MutableRawSpan
+    ) -> SentPacket? {
         guard let entry = history.withEntry(number, { $0 }) else { return nil }
         let packet = entry.frame.packets[entry.packetIndex]
         guard budget.spend(byteCount: packet.byteCount + RTPHeader.fixedByteCount) else { return nil }
+        var values = values
+        values.audioLevel = entry.frame.audioLevel
+        var sent = SentPacket(byteCount: 0, ssrc: configuration.ssrc, sequenceNumber: number)
         let written: Int?
         if let ssrc = configuration.rtxSSRC, let payloadType = configuration.rtxPayloadType {
-            written = writeRTX(entry, packet, ssrc: ssrc, payloadType: payloadType, into: &buffer)
+            sent.ssrc = ssrc
+            sent.sequenceNumber = nextRTXSequenceNumber
+            written = writeRTX(entry, packet, values, ssrc: ssrc, payloadType: payloadType, into: &buffer)
         } else {
-            written = write(entry, into: &buffer)
+            written = write(entry, values, into: &buffer)
             if written != nil { counters.count(octets: packet.byteCount) }
         }
         guard let byteCount = written else { return nil }
         count(byteCount: byteCount, payloadByteCount: packet.byteCount)
         statistics.retransmittedPacketsSent += 1
         statistics.retransmittedBytesSent += UInt64(packet.byteCount)
-        return byteCount
+        sent.byteCount = byteCount
+        return sent
     }
 
     private mutating func writeRTX(
-        _ entry: PacketHistory.Entry, _ packet: PacketizedFrame.Packet, ssrc: UInt32, payloadType: UInt8,
-        into buffer: inout MutableRawSpan
+        _ entry: PacketHistory.Entry, _ packet: PacketizedFrame.Packet, _ values: HeaderExtensionValues,
+        ssrc: UInt32, payloadType: UInt8, into buffer: inout MutableRawSpan
     ) -> Int? {
         let header = RTPHeader(
             marker: packet.marker, payloadType: payloadType, sequenceNumber: nextRTXSequenceNumber,
             timestamp: entry.timestamp, ssrc: ssrc)
         do throws(ByteError) {
             var writer = ByteWriter(&buffer)
-            try header.write(to: &writer, extensions: configuration.extensions)
+            try header.write(to: &writer, extensions: configuration.extensions, values: values)
             try writer.writeInteger(entry.sequenceNumber)
             try entry.frame.writePayload(of: packet, to: &writer)
             nextRTXSequenceNumber &+= 1
@@ -327,6 +370,19 @@ package struct RTPSendStream: Sendable {
         } catch {
             return nil
         }
+    }
+
+    /// The wall-clock time of capture, once a second: a receiver reckons it for the frames between
+    /// (`abs-capture-time`, its optional sparse form).
+    private mutating func absoluteCaptureTime(
+        of queued: QueuedFrame, now: Instant
+    ) -> HeaderExtensionValues.AbsoluteCaptureTime? {
+        guard configuration.extensions?.ids.absoluteCaptureTime != nil, let wallClock = configuration.wallClock else {
+            return nil
+        }
+        if let last = lastCaptureTimeAt, now - last < .seconds(1) { return nil }
+        lastCaptureTimeAt = now
+        return HeaderExtensionValues.AbsoluteCaptureTime(timestamp: wallClock.ntp(at: queued.captureTime))
     }
 
     private mutating func count(byteCount: Int, payloadByteCount: Int) {

@@ -100,6 +100,14 @@ package struct RTPVideoReceiveStream: Sendable {
         senderClock.handle(report, now: now)
     }
 
+    /// Takes the time of capture that a packet of the media SSRC carries (`abs-capture-time`).
+    package mutating func handle(
+        _ captureTime: HeaderExtensionValues.AbsoluteCaptureTime, of header: RTPHeader
+    ) {
+        guard header.ssrc == ssrc else { return }
+        senderClock.handle(captureTime, of: header.timestamp)
+    }
+
     /// Goes over to another SSRC, for a sender that changed it: everything of the old one is past.
     package mutating func switchSSRC(to ssrc: UInt32) {
         self.ssrc = ssrc

@@ -132,6 +132,12 @@ package struct ReceptionStatistics: Equatable, Sendable {
 /// The sender's clock as its reports tell it: ties RTP timestamps to wall-clock time (RFC 3550 §6.4.1), which lines sound
 /// up with pictures.
 package struct SenderClock: Equatable, Sendable {
+    private struct Captured: Equatable, Sendable {
+        var ntpTimestamp: NTPTimestamp
+        var rtpTimestamp: UInt32
+    }
+
+    private var captured: Captured?
     private var ntpTimestamp: NTPTimestamp?
     private var rtpTimestamp: UInt32 = 0
     private var receivedAt: Instant = .zero
@@ -147,13 +153,22 @@ package struct SenderClock: Equatable, Sendable {
         receivedAt = now
     }
 
+    /// Takes the time of capture that a packet itself carries, which stands in for reports until the first one comes, and
+    /// afterwards says the same more exactly where a mixer is between.
+    package mutating func handle(
+        _ captureTime: HeaderExtensionValues.AbsoluteCaptureTime, of timestamp: UInt32
+    ) {
+        captured = Captured(ntpTimestamp: captureTime.timestamp, rtpTimestamp: timestamp)
+    }
+
     /// The sender's wall-clock time at which what bears this timestamp was captured; `nil` before the first report.
     package func ntpTimestamp(of timestamp: UInt32) -> NTPTimestamp? {
-        guard let ntpTimestamp else { return nil }
-        let (seconds, rest) = Int64(Int32(bitPattern: timestamp &- rtpTimestamp)).quotientAndRemainder(
+        let report = ntpTimestamp.map { Captured(ntpTimestamp: $0, rtpTimestamp: rtpTimestamp) }
+        guard let known = captured ?? report else { return nil }
+        let (seconds, rest) = Int64(Int32(bitPattern: timestamp &- known.rtpTimestamp)).quotientAndRemainder(
             dividingBy: clockRate)
         let offset = seconds << 32 &+ (rest << 32) / clockRate
-        return NTPTimestamp(rawValue: ntpTimestamp.rawValue &+ UInt64(bitPattern: offset))
+        return NTPTimestamp(rawValue: known.ntpTimestamp.rawValue &+ UInt64(bitPattern: offset))
     }
 
     /// How long ago, by `wallClock`, what bears this timestamp was captured. As true as both wall clocks are equal.
@@ -169,8 +184,6 @@ package struct SenderClock: Equatable, Sendable {
     /// DLSR of report blocks, in 1/65536 s.
     package func delaySinceLastSenderReport(now: Instant) -> UInt32 {
         guard ntpTimestamp != nil else { return 0 }
-        let nanoseconds = max(0, (now - receivedAt).nanoseconds)
-        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
-        return UInt32(clamping: seconds << 16 &+ (rest << 16) / 1_000_000_000)
+        return RTCPRoundTrip.ticks(in: now - receivedAt)
     }
 }

@@ -1,0 +1,132 @@
+import EmisoraCongestionControl
+import EmisoraCore
+import EmisoraRTP
+
+/// What is sent of the queues, at which rate, and what follows from the peer's word on it.
+extension PeerEngine {
+    /// How much a peer may have waiting before pictures are left out for it alone.
+    private static var longestBacklog: Duration { .seconds(1) }
+    /// After pictures were left out a key frame is asked for, which is as dear for all others, no sooner than this.
+    private static var resumptionInterval: Duration { .seconds(3) }
+
+    /// Bounds what is sent to this peer, media and headers together. Before the first packet it also says where to
+    /// start: what is likely to be carried, since feedback corrects it soon.
+    package func setMaximumBitrate(_ ceiling: DataRate, start: DataRate, now: Instant) {
+        sending.setMaximum(ceiling, start: start, now: now)
+        announceTarget()
+    }
+
+    /// What may be sent to this peer at present, all media together, and what bounds it.
+    package var sendDecision: CongestionDecision { sending.decision }
+
+    /// How long the pictures that wait take at the present rate.
+    package var videoBacklog: Duration { sending.duration(of: videoSender?.queuedByteCount ?? 0) }
+
+    /// Whether there is room for another picture. A path that carries less than the encoder makes for all gets none
+    /// until a key frame, which is asked for when its queue has run dry.
+    func hasRoomForVideo(now: Instant) -> Bool {
+        guard videoBacklog > Self.longestBacklog else { return true }
+        isWaitingForKeyFrame = true
+        resumeVideoAt = resumeVideoAt ?? now + Self.resumptionInterval
+        return false
+    }
+
+    // MARK: Packets
+
+    func pollMedia(into buffer: inout MutableRawSpan, now: Instant) -> Int? {
+        guard security.isEstablished else { return nil }
+        while let kind = sending.next(of: waitingPackets, now: now) {
+            if let byteCount = pollMedia(kind, into: &buffer, now: now) { return byteCount }
+        }
+        return nil
+    }
+
+    private var waitingPackets: Pacer.Waiting {
+        var waiting: Pacer.Waiting = []
+        if audioSender?.hasPackets == true { waiting.insert(.audio) }
+        if let videoSender {
+            if videoSender.hasRetransmissions { waiting.insert(.retransmission) }
+            if videoSender.queuedFrameCount > 0 { waiting.insert(.media) }
+        }
+        return waiting
+    }
+
+    /// `nil` where what waited turns out not to be worth sending any more.
+    private func pollMedia(_ kind: Pacer.Kind, into buffer: inout MutableRawSpan, now: Instant) -> Int? {
+        let ids = (kind == .audio ? audioSender : videoSender)?.configuration.extensions?.ids
+        let values = sending.values(for: ids, now: now)
+        let packet: RTPSendStream.SentPacket? =
+            switch kind {
+            case .audio: audioSender?.pollPacket(.any, values: values, into: &buffer, now: now)
+            case .retransmission: videoSender?.pollPacket(.retransmission, values: values, into: &buffer, now: now)
+            case .media: videoSender?.pollPacket(.media, values: values, into: &buffer, now: now)
+            }
+        guard let packet, let byteCount = sealRTP(&buffer, byteCount: packet.byteCount, now: now) else { return nil }
+        sending.didSend(
+            packet, of: kind == .audio ? .audio : .video, isNumbered: values.transportSequenceNumber != nil, now: now)
+        return byteCount
+    }
+
+    // MARK: Feedback
+
+    /// Takes what one RTCP packet says of the path that we send on.
+    func handleFeedback(_ packet: RTCPPacket, now: Instant) {
+        switch packet {
+        case .transportWideFeedback(let feedback): sending.handle(feedback, now: now)
+        case .congestionControlFeedback(let feedback): sending.handle(feedback, now: now)
+        case .senderReport(let report): handle(report.reports, from: report.ssrc, now: now)
+        case .receiverReport(let report): handle(report.reports, from: report.ssrc, now: now)
+        case .receiverEstimatedMaximumBitrate(let estimate):
+            // Some receivers name no source, which means all.
+            guard estimate.sources.isEmpty || estimate.sources.contains(where: localSSRCs.contains) else { return }
+            sending.handle(estimate, now: now)
+        case .temporaryMaximumBitrate(let request):
+            sending.handle(request, ours: localSSRCs, senderSSRC: feedbackSSRC, now: now)
+        case .goodbye(let goodbye):
+            for source in goodbye.sources { sending.receiverLeft(source, now: now) }
+        default: break
+        }
+    }
+
+    private func handle(_ blocks: [ReportBlock], from ssrc: UInt32, now: Instant) {
+        sending.heard(from: ssrc, now: now)
+        for block in blocks {
+            if let videoSender, block.ssrc == videoSender.configuration.ssrc {
+                sending.handle(block, of: .video, roundTripTime: videoSender.roundTripTime, now: now)
+            } else if let audioSender, block.ssrc == audioSender.configuration.ssrc {
+                sending.handle(block, of: .audio, roundTripTime: audioSender.roundTripTime, now: now)
+            }
+        }
+    }
+
+    // MARK: Time
+
+    func handleSendTimeout(now: Instant) {
+        if let trip = sending.handleTimeout(now: now), state != .failed {
+            ice.close()
+            enter(.failed, reason: trip.description)
+        }
+        if let due = resumeVideoAt, due <= now { resumeVideo(now: now) }
+        announceTarget()
+    }
+
+    private func resumeVideo(now: Instant) {
+        guard isWaitingForKeyFrame else {
+            resumeVideoAt = nil
+            return
+        }
+        guard videoSender?.queuedFrameCount == 0 else {
+            resumeVideoAt = now + .milliseconds(500)
+            return
+        }
+        resumeVideoAt = now + Self.resumptionInterval
+        events.append(.keyFrameNeeded)
+    }
+
+    func announceTarget() {
+        guard let target = sending.takeChangedTarget() else { return }
+        // One that nobody has fetched yet is out of date.
+        events.removeAll { if case .targetBitrateChanged = $0 { true } else { false } }
+        events.append(.targetBitrateChanged(target))
+    }
+}

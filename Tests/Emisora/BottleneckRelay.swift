@@ -1,0 +1,160 @@
+import EmisoraCore
+import EmisoraEventLoop
+import EmisoraSignalingClient
+import EmisoraSignalingProtocol
+import Synchronization
+
+@testable import Emisora
+
+/// A path with a bottleneck, in user space: two sockets between a publisher and a subscriber, who each take the nearer one
+/// for the other side. What goes to the subscriber passes at a limited rate through a queue of limited length.
+final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
+    // Invariant behind `@unchecked Sendable`: `shared` is a mutex; everything else is touched on the loop's thread only.
+    struct Shared {
+        var rate: DataRate?
+        var publisher: SocketAddress?
+        var subscriber: SocketAddress?
+        var forwarded = 0
+        var lost = 0
+    }
+
+    static let queueByteCount = 30_000
+
+    let shared = Mutex(Shared())
+    /// Where the publisher sends to …
+    private(set) var nearPublisher = SocketAddress(ip: .loopbackV4, port: 0)
+    /// … and the subscriber.
+    private(set) var nearSubscriber = SocketAddress(ip: .loopbackV4, port: 0)
+
+    private let loop: EventLoop
+    private let batch = DatagramBatch()
+    private var sockets: [UDPSocket] = []
+    private var waiting: [(due: Instant, bytes: [UInt8])] = []
+    private var busyUntil = Instant.zero
+
+    init(rate: DataRate) async throws {
+        loop = try EventLoop(name: "relay")
+        shared.withLock { $0.rate = rate }
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            loop.execute { continuation.resume(with: Result { try self.open() }) }
+        }
+    }
+
+    private func open() throws {
+        let any = SocketAddress(ip: .loopbackV4, port: 0)
+        let first = try UDPSocket(binding: any, on: loop) { [unowned self] datagram, _, _ in
+            queue([UInt8](copyingBytes: datagram.bytes))
+        }
+        let second = try UDPSocket(binding: any, on: loop) { [unowned self] datagram, _, _ in
+            guard let publisher = shared.withLock({ $0.publisher }) else { return }
+            send([UInt8](copyingBytes: datagram.bytes), from: nearPublisher, to: publisher)
+        }
+        sockets = [first, second]
+        for socket in sockets { batch.add(socket) }
+        nearPublisher = first.localAddress
+        nearSubscriber = second.localAddress
+        loop.setClient(self)
+    }
+
+    func close() async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            loop.execute {
+                for socket in self.sockets { socket.close() }
+                self.loop.setClient(nil)
+                continuation.resume()
+            }
+        }
+        loop.shutdown()
+    }
+
+    private func queue(_ bytes: [UInt8]) {
+        let now = SystemClock.now()
+        let rate = shared.withLock { $0.rate }
+        guard let rate else {
+            waiting.append((max(now, busyUntil), bytes))
+            return
+        }
+        let start = max(now, busyUntil)
+        guard (start - now).inSeconds * Double(rate.bitsPerSecond) / 8 <= Double(Self.queueByteCount) else {
+            shared.withLock { $0.lost += 1 }
+            return
+        }
+        busyUntil = start + .nanoseconds(Int64(bytes.count) * 8 * 1_000_000_000 / Int64(rate.bitsPerSecond))
+        waiting.append((busyUntil, bytes))
+    }
+
+    func turnDidEnd(now: Instant) {
+        if let subscriber = shared.withLock({ $0.subscriber }) {
+            while let first = waiting.first, first.due <= now {
+                waiting.removeFirst()
+                send(first.bytes, from: nearSubscriber, to: subscriber)
+                shared.withLock { $0.forwarded += 1 }
+            }
+        }
+        batch.flush()
+    }
+
+    var nextDeadline: Instant? { waiting.first?.due }
+
+    private func send(_ bytes: [UInt8], from source: SocketAddress, to destination: SocketAddress) {
+        _ = batch.append { slot in
+            for (index, byte) in bytes.enumerated() where index < slot.byteCount {
+                slot.storeBytes(of: byte, toByteOffset: index, as: UInt8.self)
+            }
+            return Transmit(byteCount: bytes.count, source: source, destination: destination)
+        }
+    }
+}
+
+/// Signaling between two sessions of one process that puts the relay into the place of each side's own address.
+final class RelayedChannel: SignalingChannel {
+    private let inner: LoopbackChannel
+    private let relay: BottleneckRelay
+
+    private init(_ inner: LoopbackChannel, _ relay: BottleneckRelay) {
+        self.inner = inner
+        self.relay = relay
+    }
+
+    static func pair(_ relay: BottleneckRelay) -> (RelayedChannel, RelayedChannel) {
+        let (first, second) = LoopbackChannel.pair()
+        return (RelayedChannel(first, relay), RelayedChannel(second, relay))
+    }
+
+    func open(onEvent: @escaping @Sendable (SignalingClientEvent) -> Void) { inner.open(onEvent: onEvent) }
+    func close() { inner.close() }
+
+    func send(_ message: SignalingMessage) {
+        switch message {
+        case .subscribe(let subscription, let stream, let sdp):
+            let (text, address) = Self.moved(sdp, to: relay.nearPublisher)
+            relay.shared.withLock { $0.subscriber = address }
+            inner.send(.subscribe(subscription: subscription, stream: stream, sdp: text))
+        case .answer(let subscription, let sdp):
+            let (text, address) = Self.moved(sdp, to: relay.nearSubscriber)
+            relay.shared.withLock { $0.publisher = address }
+            inner.send(.answer(subscription: subscription, sdp: text))
+        default: inner.send(message)
+        }
+    }
+
+    /// The description with another address in its candidate, and the one that was there.
+    private static func moved(_ sdp: String, to address: SocketAddress) -> (String, SocketAddress?) {
+        var old: SocketAddress?
+        let lines = sdp.split(separator: "\r\n").map { line -> String in
+            guard line.hasPrefix("a=candidate:") else { return String(line) }
+            var words = line.split(separator: " ").map(String.init)
+            if let ip = IPAddress(words[4]), let port = UInt16(words[5]) { old = SocketAddress(ip: ip, port: port) }
+            words[4] = address.ip.description
+            words[5] = "\(address.port)"
+            return words.joined(separator: " ")
+        }
+        return (lines.joined(separator: "\r\n") + "\r\n", old)
+    }
+}
+
+extension [UInt8] {
+    fileprivate init(copyingBytes bytes: RawSpan) {
+        self = bytes.withUnsafeBytes { [UInt8]($0) }
+    }
+}
