@@ -27,7 +27,7 @@ extension SessionCore {
         case .localAddressLost:
             repairPath(of: id, peer, patience: Self.repairAttempts)
         case .selectedPathChanged: peer.selectedPathChanges += 1
-        case .stateChanged, .keyFrameNeeded, .remoteSourceEnded: return false
+        case .stateChanged, .keyFrameNeeded, .targetBitrateChanged, .remoteSourceEnded: return false
         }
         return true
     }
