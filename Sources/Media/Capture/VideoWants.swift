@@ -2,8 +2,8 @@ import EmisoraVideo
 
 /// What the pipeline can use at most. A capturer that can deliver less saves work by doing so; it need not.
 ///
-/// Pictures that a capturer leaves out for this were never captured and are counted nowhere. Those that it hands over
-/// nevertheless are dropped as ``DropReason/adaptation``, or scaled down.
+/// Pictures that are not made for this were never captured and are counted nowhere. Those that a device made in any case,
+/// and those that are handed over nevertheless, count as ``DropReason/adaptation``, or are scaled down.
 public struct VideoWants: Hashable, Sendable {
     /// Larger pictures would be scaled down. `nil`: any size.
     public var largestSize: VideoSize?
