@@ -19,6 +19,8 @@ final class PacedCall {
     private(set) var now = Instant.zero + .seconds(1)
     /// Datagrams sent so far by each.
     private(set) var sent: [SimulatedSide: Int] = [:]
+    /// What the sender has sent so far.
+    private(set) var sentByTheSender: [[UInt8]] = []
     /// Which are lost, by who sends them and their number from 0.
     var isLost: (SimulatedSide, Int) -> Bool = { _, _ in false }
 
@@ -69,6 +71,9 @@ final class PacedCall {
         guard let transmit = from.pollTransmit(into: &raw, now: now) else { return false }
         let number = sent[side, default: 0]
         sent[side] = number + 1
+        if side == .sender {
+            sentByTheSender.append(raw.bytes.extracting(0..<transmit.byteCount).withUnsafeBytes { Array($0) })
+        }
         guard !isLost(side, number) else { return true }
         var datagram = raw._mutatingExtracting(0..<transmit.byteCount)
         to.handle(

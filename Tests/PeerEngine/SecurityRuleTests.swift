@@ -74,4 +74,36 @@ import Testing
         #expect(call.sender.sendVideo(picture, captureTime: call.now, now: call.now) == .queued)
         #expect(call.run(.seconds(2)) { call.receiver.pollVideoFrame(now: call.now) != nil })
     }
+
+    /// From the peer's own address: damaged copies of all that it sent, and noise that begins like each kind.
+    @Test("RFC 8827 §6.5: a hundred thousand bad packets tear nothing down")
+    func badPacketsTearNothingDown() throws {
+        let call = try Self.connected()
+        func deliverPicture() throws {
+            let picture = try PeerEngineTests.frame(1, isKeyFrame: true, byteCount: 20_000)
+            #expect(call.sender.sendVideo(picture, captureTime: call.now, now: call.now) == .queued)
+            #expect(call.run(.seconds(2)) { call.receiver.pollVideoFrame(now: call.now) != nil })
+        }
+        try deliverPicture()
+        let genuine = call.sentByTheSender
+        #expect(Set(genuine.map { DatagramKind(of: $0.span.bytes) }) == [.stun, .dtls, .rtp, .rtcp])
+        let received = try #require(call.receiver.statistics.inboundVideo?.packetsReceived)
+        while call.receiver.pollEvent() != nil {}
+        var random = SeededRandom(100_000)
+        for round in 0..<100_000 {
+            var bytes = genuine[Int(random.next() % UInt64(genuine.count))]
+            if round % 4 == 0 {
+                bytes = (0..<Int(1 + random.next() % 60)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+                bytes[0] = [0, 1, 20, 22, 63, 64, 128, 144, 191, 200][round / 4 % 10]
+            } else {
+                bytes[Int(random.next() % UInt64(bytes.count))] ^= 1 << UInt8(random.next() % 8)
+                if round % 4 == 1 { bytes.removeLast(Int(random.next() % UInt64(bytes.count))) }
+            }
+            _ = call.receiver.inject(bytes, path: Self.path, now: call.now)
+        }
+        #expect(call.receiver.pollEvent() == nil)
+        #expect(call.areConnected)
+        #expect(call.receiver.statistics.inboundVideo?.packetsReceived == received)
+        try deliverPicture()
+    }
 }
