@@ -218,7 +218,7 @@ import Testing
         var told: [UInt16: Int] = [:]
         for index in 0..<1_000 {
             receiver.handle(
-                sequenceNumber: first &+ UInt16(index), mediaSSRC: 7, now: at(5 * index))
+                sequenceNumber: first &+ UInt16(index), mediaSSRC: 7, byteCount: 1_200, now: at(5 * index))
             while let message = receiver.pollFeedback(senderSSRC: 1, now: at(5 * index)) {
                 for (offset, status) in message.packets.enumerated() {
                     guard case .received = status else {

@@ -140,7 +140,9 @@ import Testing
         for index in 0..<60 {
             let frame = vp8Frame(isKeyFrame: index == 0, byteCount: 3000, using: &generator)
             frames.append(frame)
-            let chunks = stride(from: 0, to: frame.count, by: 1000).map { Array(frame[$0..<min($0 + 1000, frame.count)]) }
+            let chunks = stride(from: 0, to: frame.count, by: 1000).map {
+                Array(frame[$0..<min($0 + 1000, frame.count)])
+            }
             var media: [[UInt8]] = []
             var wrapped: [[UInt8]] = []
             for (position, chunk) in chunks.enumerated() {
@@ -214,7 +216,8 @@ import Testing
             values.transportSequenceNumber = UInt16(truncatingIfNeeded: generator.next())
             let packet = rtpPacket(
                 payloadType: 96, marker: index == 19, sequenceNumber: 65_530 &+ UInt16(index), timestamp: 900,
-                ssrc: 77, payload: generator.bytes(20 + generator.number(below: 900)), extensions: block, values: values)
+                ssrc: 77, payload: generator.bytes(20 + generator.number(below: 900)), extensions: block, values: values
+            )
             media.append(packet)
             sender.handleMedia(packet.span.bytes)
         }

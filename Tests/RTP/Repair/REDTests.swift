@@ -17,10 +17,11 @@ import Testing
             ])
     }
 
-    @Test(arguments: [
-        [], [0xEF], [0xEF, 0x0F, 0x00, 0x03], [0xEF, 0x0F, 0x00, 0x03, 0x6F, 1, 2],
-        [UInt8](repeating: 0xFF, count: 200),
-    ] as [[UInt8]])
+    @Test(
+        arguments: [
+            [], [0xEF], [0xEF, 0x0F, 0x00, 0x03], [0xEF, 0x0F, 0x00, 0x03, 0x6F, 1, 2],
+            [UInt8](repeating: 0xFF, count: 200),
+        ] as [[UInt8]])
     func payloadThatEndsTooEarlyHasNoBlocks(_ payload: [UInt8]) {
         #expect(blocks(payload).isEmpty)
     }
