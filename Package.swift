@@ -184,7 +184,8 @@ let package = Package(
                 "EmisoraSDP", "EmisoraSTUN", "EmisoraSimulation",
             ],
             path: "Tests/PeerEngine"),
-        .testTarget(name: "EmisoraTests", dependencies: ["Emisora", "EmisoraICE"], path: "Tests/Emisora"),
+        .testTarget(
+            name: "EmisoraTests", dependencies: ["Emisora", "EmisoraEventLoop", "EmisoraICE"], path: "Tests/Emisora"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
         .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),
@@ -202,6 +203,7 @@ let package = Package(
             name: "EmisoraICETests",
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
+        .testTarget(name: "EmisoraTLSTests", dependencies: ["EmisoraCore", "EmisoraTLS"], path: "Tests/TLS"),
         .testTarget(
             name: "EmisoraTURNTests",
             dependencies: [

@@ -1,30 +1,12 @@
 import os
-import pathlib
-import sys
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "Browser"))
-
-from authority import Authority  # noqa: E402
-from browsers import BROWSERS  # noqa: E402
-from coturn import Coturn  # noqa: E402
-from lab import Lab  # noqa: E402
-
-
-@pytest.fixture
-def started():
-    """Makes processes that are ended with the test, whatever happens."""
-    running = []
-
-    def start(make, *arguments, **options):
-        process = make(*arguments, **options)
-        running.append(process)
-        return process
-
-    yield start
-    for process in reversed(running):
-        process.kill()
+from authority import Authority
+from browsers import BROWSERS
+from coturn import Coturn
+from fixtures import started  # noqa: F401
+from lab import Lab
 
 
 @pytest.fixture(scope="session")
