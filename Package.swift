@@ -208,6 +208,7 @@ let package = Package(
             name: "EmisoraICETests",
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
+        .testTarget(name: "EmisoraTLSTests", dependencies: ["EmisoraCore", "EmisoraTLS"], path: "Tests/TLS"),
         .testTarget(
             name: "EmisoraTURNTests",
             dependencies: [

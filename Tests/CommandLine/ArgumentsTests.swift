@@ -40,4 +40,38 @@ import Testing
             if let source = AudioSource(text) { Issue.record("\(text): \(source)") }
         }
     }
+
+    private static func network(_ arguments: [String]) throws -> Session.Options {
+        var network = NetworkArguments()
+        _ = try Arguments.parse(arguments, options: NetworkArguments.options { change in change(&network) })
+        return try network.sessionOptions()
+    }
+
+    @Test("ICE servers, ports, interfaces and NAT addresses become a session's options")
+    func networkOptions() throws {
+        let options = try Self.network([
+            "--ice-server", "turn:a.test?transport=tcp", "--ice-server", "stun:b.test", "--ice-user", "u",
+            "--ice-credential", "c", "--relay-only", "--interface", "eth7", "--ports", "5000-5009", "--nat-address",
+            "203.0.113.7", "--ice-ca", "ca.pem",
+        ])
+        #expect(
+            options.iceServers == [
+                ICEServer(urls: ["turn:a.test?transport=tcp", "stun:b.test"], username: "u", credential: "c")
+            ])
+        #expect(options.iceTransportPolicy == .relay)
+        #expect(options.ports == 5_000...5_009)
+        #expect(options.natAddresses == [IPAddress("203.0.113.7")])
+        #expect(options.certificateAuthorities == "ca.pem")
+        if case .interfaces(["eth7"]) = options.addresses {} else { Issue.record("\(options.addresses)") }
+    }
+
+    @Test(
+        "network options that cannot be are refused",
+        arguments: [
+            ["--ice-server", "http://a"], ["--ice-server", "turn:a.test"], ["--ports", "9-1"], ["--ports", "0-5"],
+            ["--ports", "5"], ["--ports", "1-70000"], ["--nat-address", "host"], ["--interface", ""],
+        ])
+    func wrongNetworkOptions(arguments: [String]) {
+        #expect(throws: Arguments.Usage.self) { try Self.network(arguments) }
+    }
 }

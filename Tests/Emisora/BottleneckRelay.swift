@@ -108,6 +108,7 @@ final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
 
 /// Signaling between two sessions of one process that puts the relay into the place of each side's own address.
 final class RelayedChannel: SignalingChannel {
+    let usualOfferer = Offerer.subscriber
     private let inner: LoopbackChannel
     private let relay: BottleneckRelay
 

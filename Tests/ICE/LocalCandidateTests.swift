@@ -158,4 +158,15 @@ import Testing
         }
         #expect(reason.contains("TURN"))
     }
+
+    @Test func whenTheNetworkComesBackPairsThatFailedAreTriedAnewAtOnce() {
+        let duel = Duel()
+        duel.simulation.filter = { _, _ in false }
+        duel.introduce()
+        duel.run(.seconds(38))
+        #expect(duel.left.agent.state == .checking)
+        duel.simulation.filter = nil
+        for peer in [duel.left, duel.right] { peer.agent.networkDidChange(now: duel.simulation.now) }
+        #expect(duel.run(.seconds(1)) { duel.left.agent.state == .connected && duel.right.agent.state == .connected })
+    }
 }

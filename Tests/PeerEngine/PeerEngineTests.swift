@@ -234,4 +234,56 @@ import Testing
         let received = try Self.stream(simulation, sender, receiver, frames: 30)
         #expect(received.count == 30)
     }
+
+    @Test(arguments: [false, true])
+    func aNATThatDrawsAnotherPortCostsThreeSecondsAtMost(inFrontOfTheSender: Bool) throws {
+        let (sender, receiver) = try Self.pair(seed: 12) { NullSecurity() }
+        let simulation = Simulation(sender, receiver, conditions: .init(), seed: 12)
+        let side = inFrontOfTheSender ? 0 : 1
+        simulation.nats[side] = SimulatedNAT(address: IPAddress(v4: 0xCB00_7107))
+        #expect(simulation.run(until: simulation.now + .seconds(5)) { sender.connectionState == .connected })
+        #expect(try Self.stream(simulation, sender, receiver, frames: 100).count == 100)
+        simulation.nats[side]?.rebind()
+        // Ten seconds of pictures, of which at most three are lost.
+        #expect(try Self.stream(simulation, sender, receiver, frames: 300).count >= 210)
+    }
+
+    @Test func candidatesThatComeAfterTheDescriptionAreTrickledOnceAndThenTheEnd() throws {
+        var configuration = Self.configuration(Self.leftAddress, sends: true)
+        configuration.gathersCandidates = true
+        let engine = PeerEngine(
+            configuration: configuration, security: NullSecurity(), pacer: CheckPacer(),
+            random: RandomSource(SeededRandom(3)), now: .zero)
+        let early = SocketAddress(ip: IPAddress(v4: 0xCB00_7101), port: 40_000)
+        engine.addServerReflexive(early, base: Self.leftAddress, server: IPAddress(v4: 1), now: .zero)
+        let offer = try engine.makeOffer()
+        #expect(offer.contains("typ srflx") && !offer.contains("end-of-candidates"))
+        let relayed = SocketAddress(ip: IPAddress(v4: 0xCB00_7102), port: 50_000)
+        for _ in 0..<2 {
+            engine.addRelayed(relayed, mapped: early, server: IPAddress(v4: 1), preference: 9, now: .zero)
+            engine.endLocalCandidates(now: .zero)
+        }
+        var lines: [TrickledLine] = []
+        while let event = engine.pollEvent() { if case .localCandidate(let line) = event { lines.append(line) } }
+        #expect(lines.count == 2)
+        #expect(lines.first?.candidate.contains("203.0.113.2 50000 typ relay") == true)
+        #expect(lines.last?.candidate == "")
+        let again = try engine.makeOffer()
+        #expect(again.contains("typ relay") && again.contains("end-of-candidates"))
+    }
+
+    @Test func aLostAddressIsToldWhenNoOtherPathIsThere() throws {
+        let (sender, receiver) = try Self.pair(seed: 13) { NullSecurity() }
+        let simulation = Simulation(sender, receiver, conditions: .init(), seed: 13)
+        #expect(simulation.run(until: simulation.now + .seconds(5)) { sender.connectionState == .connected })
+        while sender.pollEvent() != nil {}
+        sender.removeLocal(base: Self.leftAddress, now: simulation.now)
+        var events: [PeerEvent] = []
+        while let event = sender.pollEvent() { events.append(event) }
+        #expect(events.contains(.localAddressLost))
+        // Another address finds the way by itself, with the same credentials.
+        let other = SocketAddress(ip: IPAddress(v4: 0xC000_0209), port: 5_001)
+        sender.addLocalHost(other, now: simulation.now)
+        #expect(simulation.run(until: simulation.now + .seconds(2)) { sender.selectedPath?.local == other })
+    }
 }

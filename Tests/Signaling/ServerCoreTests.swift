@@ -87,10 +87,73 @@ import Testing
         let response = try #require(world.responses[id])
         #expect(response.status == 201)
         #expect(response.header("Location") == "/whep/demo/camera/\(subscription)")
-        #expect(response.header("Access-Control-Expose-Headers") == "Location")
+        #expect(response.header("Access-Control-Expose-Headers") == "Location, Link")
         #expect(response.header("Access-Control-Allow-Origin") == "*")
         #expect(response.header("Content-Type") == "application/sdp")
         #expect(response.body == Array("v=0 answer".utf8))
+    }
+
+    static let trickling =
+        "v=0\r\na=ice-options:trickle\r\nm=audio 9 x 0\r\na=mid:0\r\nm=video 9 x 0\r\na=mid:1\r\n"
+
+    static func candidate(_ text: String) -> TrickledCandidate {
+        TrickledCandidate(candidate: text, sdpMid: "0", sdpMLineIndex: 0)
+    }
+
+    @Test func anAnswerWaitsForTheCandidatesThatItsPublisherStillFinds() throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let (id, subscription) = try world.post(publisher)
+        try world.say(.answer(subscription: subscription, sdp: Self.trickling), publisher)
+        #expect(world.responses[id] == nil)
+        // The second is no line by itself and would write others into the description.
+        for text in [
+            "candidate:1 1 udp 1 192.0.2.1 9 typ relay", "candidate:2 1 udp 1 192.0.2.2\r\na=x 9 typ host", "",
+        ] {
+            try world.say(.candidate(subscription: subscription, candidate: Self.candidate(text)), publisher)
+        }
+        let response = try #require(world.responses[id])
+        #expect(response.status == 201)
+        #expect(
+            String(decoding: response.body, as: UTF8.self)
+                == Self.trickling.replacing(
+                    "m=video",
+                    with: "a=candidate:1 1 udp 1 192.0.2.1 9 typ relay\r\na=end-of-candidates\r\nm=video"))
+    }
+
+    @Test func anAnswerWhoseCandidatesDoNotEndGoesOutWithThoseThereAre() throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let (id, subscription) = try world.post(publisher)
+        try world.say(.answer(subscription: subscription, sdp: Self.trickling), publisher)
+        world.now = world.now + .seconds(10)
+        world.core.handleTimeout(now: world.now)
+        try world.drain()
+        #expect(world.responses[id]?.status == 201)
+        #expect(world.core.nextDeadline == nil)
+    }
+
+    @Test func iceServersAreHandedOutToWhoJoinsAndToPlayers() throws {
+        var settings = Core.Settings()
+        settings.iceServers = [
+            ICEServerDescription(urls: ["stun:stun.test"]),
+            ICEServerDescription(urls: ["turn:turn.test?transport=tcp"], username: "a\"b", credential: "c"),
+        ]
+        var world = World(core: Core(random: CountingGenerator(), settings: settings))
+        let connection = world.core.opened(room: "demo", now: world.now)
+        try world.say(.join(version: 1, room: "demo"), connection)
+        guard case .welcome(_, _, _, _, let servers)? = world.messages[connection]?.first else {
+            Issue.record("no welcome")
+            return
+        }
+        #expect(servers == settings.iceServers)
+        let options = world.responses[try world.ask(.options, "/whep/demo")]
+        #expect(
+            options?.headers.filter { $0.name == "Link" }.map(\.value) == [
+                "<stun:stun.test>; rel=\"ice-server\"",
+                "<turn:turn.test?transport=tcp>; rel=\"ice-server\"; username=\"a\\\"b\"; credential=\"c\"; "
+                    + "credential-type=\"password\"",
+            ])
     }
 
     @Test func candidatesTrickleAndDeleteHangsUp() throws {

@@ -17,6 +17,9 @@ import Testing
         .candidate(subscription: "0123456789abcdef", candidate: .endOfCandidates),
         .bye(subscription: "0123456789abcdef", reason: .noCommonCodec),
         .welcome(version: 1, id: "a", room: "demo", streams: [StreamDescription(stream: "camera", publisher: "b")]),
+        .welcome(
+            version: 1, id: "a", room: "demo", streams: [],
+            iceServers: [ICEServerDescription(urls: ["turn:turn.test"], username: "u", credential: "c")]),
         .streamPublished(StreamDescription(stream: "camera", publisher: "b")),
         .streamUnpublished(StreamDescription(stream: "camera", publisher: "b")),
         .participantJoined(id: "a"), .participantLeft(id: "a"),

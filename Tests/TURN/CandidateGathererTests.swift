@@ -214,4 +214,20 @@ final class Mute: SimulatedPeer {
                 == .relayedAddressLost(Self.relayed, reason: TURNError.allocationLost.description))
         #expect(!peer.gatherer.isRelayed(Self.relayed))
     }
+
+    @Test(arguments: [false, true])
+    func aSocketThatIsGoneTakesItsRelayedAddressWithIt(whileAsking: Bool) {
+        let peer = GathererPeer([Self.turn()])
+        let simulation = Self.simulation(peer)
+        peer.start(now: simulation.now)
+        if !whileAsking { simulation.run(until: simulation.now + .seconds(1)) }
+        peer.gatherer.socketFailed(local: Addresses.left, reason: "gone", now: simulation.now)
+        peer.handleTimeout(now: simulation.now)
+        if whileAsking {
+            #expect(peer.events == [.serverFailed(Self.turn(), reason: "gone"), .finished])
+        } else {
+            #expect(peer.events.last == .relayedAddressLost(Self.relayed, reason: "gone"))
+            #expect(peer.gatherer.base(ofRelayed: Self.relayed) == nil)
+        }
+    }
 }

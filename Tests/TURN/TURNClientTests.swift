@@ -235,4 +235,22 @@ import Testing
         #expect(pair.delivered.count <= 64)
         #expect((pair.server.requests[.createPermission] ?? 0) <= 256)
     }
+
+    @Test func aConnectionThatEndsTakesTheAllocationWithIt() {
+        let pair = ClientAndServer()
+        pair.start()
+        pair.client.connectionFailed(reason: "The cable was pulled.")
+        pair.exchange()
+        #expect(pair.events.last == .failed(.connectionFailed(reason: "The cable was pulled.")))
+        #expect(pair.client.hasEnded)
+    }
+
+    @Test func aServerThatHasForgottenIsFoundOutWhenItRefusesAPermission() {
+        let pair = ClientAndServer()
+        pair.start()
+        pair.server.restart()
+        pair.send([1], to: Addresses.peer)
+        pair.run(.seconds(5))
+        #expect(pair.events.last == .failed(.allocationLost))
+    }
 }

@@ -164,7 +164,9 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
         case .candidate(id, let candidate):
             guard let held = session.held else { return }
             if !candidate.isEndOfCandidates {
-                if held.candidates.count < Self.maximumHeldCandidates { sessions[id]?.held?.candidates.append(candidate) }
+                if held.candidates.count < Self.maximumHeldCandidates {
+                    sessions[id]?.held?.candidates.append(candidate)
+                }
             } else {
                 deliver(SessionDescriptionText.adding(held.candidates, to: held.sdp), of: id, session)
             }

@@ -264,7 +264,7 @@ final class Gathering: @unchecked Sendable {
                 guard hosts.contains(base) else { continue }
                 add(.serverReflexive(address, base: base, server: server), now: now)
             case .relayed(let address, let mapped, let server, let preference):
-                let stream = gatherer?.localAddress(ofRelayed: address).flatMap { streams[$0] }
+                let stream = gatherer?.base(ofRelayed: address).flatMap { streams[$0] }
                 transportOfRelayed[address] = stream.map { $0.isSecure ? .tls : .tcp } ?? .udp
                 add(.relayed(address, mapped: mapped, server: server, preference: preference), now: now)
             case .serverFailed(let server, let reason):

@@ -50,6 +50,21 @@ extension ICEAgent {
         nominationInFlight = nil
     }
 
+    /// The peer sends by another valid path, and nothing comes by the selected one any more: what we send has to go there,
+    /// too. The controlling side nominates it; regular silence would take eight seconds to be noticed.
+    package mutating func follow(_ path: ICEPath, now: Instant) {
+        guard let selectedPath, selectedPath != path, previous == nil,
+            pairs.contains(where: { $0.path == path && $0.state == .succeeded })
+        else { return }
+        // What answered before says nothing about now; a check of the peer's brings it back.
+        for index in pairs.indices where pairs[index].path != path && pairs[index].state == .succeeded {
+            pairs[index].state = .failed
+            pairs[index].nominatedAt = nil
+        }
+        nominationInFlight = nil
+        updateNominationAndState(now: now)
+    }
+
     private mutating func nominateIfDue(now: Instant) {
         let role = role
         guard role == .controlling, nominationInFlight == nil,

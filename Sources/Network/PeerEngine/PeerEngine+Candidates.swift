@@ -35,9 +35,11 @@ struct ToldCandidates {
     }
 }
 
-/// Notices that the peer, which would send reports at least, is not heard any more.
+/// Notices that the peer, which would send reports at least, is not heard any more on the selected path.
 struct PathSilence {
-    private static let patience: Duration = .milliseconds(1_500)
+    private static let patience: Duration = .seconds(1)
+    /// By then the question that was asked at the end of `patience` would have been answered.
+    private static let followAfter: Duration = .milliseconds(1_400)
     private static let interval: Duration = .seconds(1)
     /// Later on the regular consent checks are enough.
     private static let maximumQuestions = 4
@@ -53,6 +55,11 @@ struct PathSilence {
     var deadline: Instant? {
         guard let lastHeardAt, questions < Self.maximumQuestions else { return nil }
         return lastHeardAt + Self.patience + Self.interval * questions
+    }
+
+    /// Whether a path that the peer does send by is to be taken instead.
+    fileprivate func hasLasted(now: Instant) -> Bool {
+        lastHeardAt.map { now - $0 >= Self.followAfter } ?? false
     }
 
     /// Whether the peer is to be asked now.
@@ -116,6 +123,16 @@ extension PeerEngine {
     package var selectedPath: ICEPath? { ice.selectedPath }
 
     package var iceState: ICEState { ice.state }
+
+    /// Something authentic of the peer's came by that path.
+    func hear(_ path: ICEPath, now: Instant) {
+        if path == ice.selectedPath {
+            silence.didHear(now: now)
+        } else if silence.hasLasted(now: now) {
+            ice.follow(path, now: now)
+            silence.didHear(now: now)
+        }
+    }
 
     func breakSilence(now: Instant) {
         if isReadyForMedia, silence.isTooLong(now: now) { ice.askForConsent(now: now) }

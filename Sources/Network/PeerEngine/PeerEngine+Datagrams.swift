@@ -11,7 +11,9 @@ extension PeerEngine {
         switch DatagramKind(of: datagram.bytes) {
         case .stun:
             showReceived(datagram.bytes, on: path, now: now)
-            if ice.handle(datagram: datagram.bytes, path: path, now: now) == .handled { silence.didHear(now: now) }
+            if ice.handle(datagram: datagram.bytes, path: path, now: now) == .handled, path == ice.selectedPath {
+                silence.didHear(now: now)
+            }
             feedEarlyDatagrams(now: now)
         case .dtls:
             showReceived(datagram.bytes, on: path, now: now)
@@ -51,7 +53,7 @@ extension PeerEngine {
             packetsDiscarded += 1
             return
         }
-        silence.didHear(now: now)
+        hear(path, now: now)
         let packet = datagram.bytes.extracting(0..<byteCount)
         showReceived(packet, on: path, now: now)
         resolveCollision(with: header.ssrc)
@@ -84,7 +86,7 @@ extension PeerEngine {
             packetsDiscarded += 1
             return
         }
-        silence.didHear(now: now)
+        hear(path, now: now)
         showReceived(datagram.bytes.extracting(0..<byteCount), on: path, now: now)
         var reader = RTCPReader(datagram.bytes.extracting(0..<byteCount))
         while let packet = try? reader.next() {

@@ -123,7 +123,7 @@ package struct CandidateGatherer {
     package func isRelayed(_ address: SocketAddress) -> Bool { indexOfRelayed[address] != nil }
 
     /// The socket whose allocation that relayed address is.
-    package func localAddress(ofRelayed address: SocketAddress) -> SocketAddress? {
+    package func base(ofRelayed address: SocketAddress) -> SocketAddress? {
         indexOfRelayed[address].map { relays[$0].server.local }
     }
 
