@@ -40,6 +40,8 @@ final class Call<Security: TransportSecurity> {
         }
         sender = try engine(PeerEngineTests.leftAddress, sends: true, seed: setup.seed)
         receiver = try engine(PeerEngineTests.rightAddress, sends: false, seed: setup.seed &+ 1_000)
+        // As a session does, with more than these frames take.
+        sender.setMaximumBitrate(.kilobitsPerSecond(2_500), start: .kilobitsPerSecond(2_500), now: start)
         simulation = Simulation(sender, receiver, conditions: setup.conditions, seed: setup.seed)
         senderOffers = setup.senderOffers
         offer = setup.changeOffer(try (senderOffers ? sender : receiver).makeOffer())

@@ -26,7 +26,7 @@ package final class TLSClientContext: @unchecked Sendable {
             }
         guard isConfigured, hasAuthorities else {
             let error = OpenSSLError(authorities.map { "Reading \($0)" } ?? "Reading the system's authorities")
-            SSL_CTX_free(handle)
+            // The handle is freed by `deinit`, which runs after a failed `init` that has set everything, too.
             throw hasAuthorities ? .system(error) : .authorities(error)
         }
     }
