@@ -9,8 +9,8 @@ TSHARK = ("tshark", "--disable-protocol", "dtls", "--enable-heuristic", "rtp_udp
           "-o", "ip.check_checksum:TRUE", "-o", "udp.check_checksum:TRUE")
 
 
-def rows(path, *fields, where=""):
-    command = [*TSHARK, "-r", str(path), "-T", "fields", "-E", "occurrence=f"]
+def rows(path, *fields, where="", options=()):
+    command = [*TSHARK, *options, "-r", str(path), "-T", "fields", "-E", "occurrence=f"]
     for field in fields:
         command += ["-e", field]
     if where:
@@ -36,10 +36,18 @@ def test_a_call_is_dumped_without_a_malformed_packet_and_as_counted(server, star
         kinds = collections.Counter(kind for (kind,) in rows(path, "_ws.col.Protocol"))
         assert set(kinds) <= {"STUN", "RTP", "RTCP", "UDP"} and min(kinds.values()) > 0, kinds
         assert {"STUN", "RTP", "RTCP"} <= set(kinds)
-        # What is left is the handshake, whose records begin with 20 to 23.
-        handshake = rows(path, "data.data", where="data && !rtp && !rtcp && !stun")
-        assert len(handshake) == kinds["UDP"] > 0
-        assert all(20 <= int(data[:2], 16) <= 23 for (data,) in handshake)
+        # What is left is the handshake, whose records begin with 20 to 23, and feedback in the reduced size, which
+        # tshark takes for RTCP only when it is told to.
+        rest = rows(path, "data.data", where="data && !rtp && !rtcp && !stun")
+        assert len(rest) == kinds["UDP"]
+        feedback = [data for (data,) in rest if int(data[2:4], 16) in (205, 206)]
+        handshake = [data for (data,) in rest if 20 <= int(data[:2], 16) <= 23]
+        assert handshake and feedback and len(handshake) + len(feedback) == len(rest)
+        ports = {port for pair in rows(path, "udp.srcport", "udp.dstport", where="rtp") for port in pair}
+        read = rows(
+            path, "rtcp.pt", "_ws.malformed", where="udp.payload[1:1] == cd || udp.payload[1:1] == ce",
+            options=[word for port in ports for word in ("-d", f"udp.port=={port},rtcp")])
+        assert len(read) == len(feedback) and all(kind in ("205", "206") and not bad for kind, bad in read), read
 
     media = rows(sent_path, "rtp.p_type", "frame.packet_flags_direction", where="rtp")
     assert len(media) == sent["packetsSent"]
