@@ -69,7 +69,7 @@ private final class Listener {
             var buffer = [UInt8](repeating: 0, count: 3)
             #expect(recv(other, &buffer, 3, Int32(MSG_WAITALL)) == 3)
             #expect(buffer == [1, 2, 3])
-            #expect(send(other, [9, 8], 2, 0) == 2)
+            #expect(send(other, [9, 8] as [UInt8], 2, 0) == 2)
             Glibc.close(other)
             try await Self.eventually(loop) { log.value.end != nil }
             try await loop.run {
