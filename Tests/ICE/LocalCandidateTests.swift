@@ -133,6 +133,32 @@ import Testing
         #expect(duel.left.sent[before...].allSatisfy { $0.transmit.source == Addresses.left2 })
     }
 
+    /// The other pair's check was answered minutes ago: that must not count as the peer's silence.
+    @Test func afterAMinuteTheNextBestPathStillTakesOver() {
+        let duel = Duel(leftAddresses: [Addresses.left, Addresses.left2])
+        #expect(duel.connect())
+        duel.run(.seconds(60))
+        duel.left.agent.removeLocal(base: Addresses.left, now: duel.simulation.now)
+        #expect(duel.left.agent.selectedPath?.local == Addresses.left2)
+        duel.run(.seconds(60))
+        #expect(duel.areConnected)
+        #expect(duel.left.states.allSatisfy { if case .failed = $0 { false } else { true } })
+    }
+
+    @Test func afterAMinuteAPeerIsFollowedToItsOtherPath() throws {
+        let duel = Duel(leftAddresses: [Addresses.left, Addresses.left2])
+        #expect(duel.connect())
+        duel.run(.seconds(60))
+        let selected = try #require(duel.right.agent.selectedPath)
+        let other = ICEPath(
+            local: selected.local, remote: selected.remote == Addresses.left ? Addresses.left2 : Addresses.left)
+        #expect(duel.right.agent.isValidated(other))
+        duel.right.agent.follow(other, now: duel.simulation.now)
+        duel.run(.seconds(60))
+        #expect(duel.right.states.allSatisfy { if case .failed = $0 { false } else { true } })
+        #expect(duel.areConnected)
+    }
+
     @Test func whenTheLastSocketGoesAwayTheAgentWaitsAndThenSaysWhy() {
         let duel = Duel()
         #expect(duel.connect())

@@ -161,6 +161,35 @@ import Testing
         #expect(stream.pollAll(now: at(20)) == [packets[2]])
     }
 
+    /// SRTP seals one packet for each number: another one under it would not go out (RFC 3711 §9.1).
+    @Test func withoutRTXThePacketGoesOutAgainWithTheValuesThatItHad() throws {
+        var ids = HeaderExtensionIDs()
+        ids.transportSequenceNumber = 3
+        ids.absoluteCaptureTime = 5
+        var configuration = RTPSendStream.Configuration(ssrc: 0x1111, payloadType: 96, clockRate: 90_000)
+        configuration.extensions = try HeaderExtensionBlock([], ids: ids)
+        configuration.wallClock = wallClock
+        var generator = SeededGenerator(seed: 5)
+        var stream = RTPSendStream(configuration, using: &generator)
+        stream.enqueue(try frame(), captureTime: at(0), now: at(0))
+        func poll(_ number: UInt16, at milliseconds: Int) -> (bytes: [UInt8], packet: RTPSendStream.SentPacket)? {
+            var values = HeaderExtensionValues()
+            values.transportSequenceNumber = number
+            var sent: RTPSendStream.SentPacket?
+            let bytes = written {
+                sent = stream.pollPacket(values: values, into: &$0, now: at(milliseconds))
+                return sent?.byteCount
+            }
+            return sent.flatMap { sent in bytes.map { ($0, sent) } }
+        }
+        let first = try #require(poll(100, at: 0))
+        #expect(!first.packet.isRepetition)
+        stream.handleNACK([first.packet.sequenceNumber], now: at(20))
+        let second = try #require(poll(500, at: 20))
+        #expect(second.bytes == first.bytes)
+        #expect(second.packet.isRepetition)
+    }
+
     @Test func aPacketIsNotSentAgainTwiceWithinARoundTrip() throws {
         var stream = stream()
         stream.enqueue(try frame(100), captureTime: at(0), now: at(0))

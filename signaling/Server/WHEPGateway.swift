@@ -22,6 +22,8 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     private static var maximumHeldCandidates: Int { 64 }
+    /// Of a candidate's line with all its extensions.
+    private static var maximumCandidateByteCount: Int { 512 }
 
     private var random: Random
     private let answerTimeout: Duration
@@ -156,6 +158,7 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard let id = sessionOfConnection[connection], let session = sessions[id] else { return }
         switch message {
         case .answer(id, let sdp):
+            guard session.waiting != nil else { return }
             if SessionDescriptionText.tricklesOn(sdp) {
                 sessions[id]?.held = (sdp, [])
             } else {
@@ -164,7 +167,9 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
         case .candidate(id, let candidate):
             guard let held = session.held else { return }
             if !candidate.isEndOfCandidates {
-                if held.candidates.count < Self.maximumHeldCandidates {
+                if held.candidates.count < Self.maximumHeldCandidates,
+                    candidate.candidate.utf8.count <= Self.maximumCandidateByteCount
+                {
                     sessions[id]?.held?.candidates.append(candidate)
                 }
             } else {

@@ -52,6 +52,8 @@ final class Gathering: @unchecked Sendable {
     let isShared: Bool
     private(set) var found: [Candidate] = []
     private(set) var isFinished = false
+    /// Whether it asks again for relayed addresses that were lost.
+    var isForRelaysAlone: Bool { asksRelays && hosts.isEmpty }
     private let endpoints: [ServerEndpoint]
     private let hosts: [SocketAddress]
     private let asksRelays: Bool
@@ -211,7 +213,9 @@ final class Gathering: @unchecked Sendable {
     // MARK: Datagrams
 
     /// Whether datagrams from there may be this one's.
-    func isServer(_ address: SocketAddress) -> Bool { servers.contains(address) }
+    func isServer(_ address: SocketAddress) -> Bool {
+        servers.contains(address) || gatherer?.isRelayServer(address) == true
+    }
 
     func isRelayed(_ address: SocketAddress) -> Bool { gatherer?.isRelayed(address) ?? false }
 

@@ -29,9 +29,8 @@ struct RegatheringSchedule {
 extension PeerHub {
     /// Servers of the room count where the options name none.
     func setRoomServers(_ servers: [ICEServer], now: Instant) {
-        guard options.iceServers.isEmpty, let new = try? ServerEndpoint.read(servers),
-            new.map(\.endpoint) != endpoints.map(\.endpoint)
-        else { return }
+        // Also where only the credentials are new: those of TURN servers are often short-lived.
+        guard options.iceServers.isEmpty, let new = try? ServerEndpoint.read(servers) else { return }
         endpoints = new
     }
 
@@ -93,6 +92,8 @@ extension PeerHub {
 
     /// Relayed addresses that were lost are asked for anew, from other sockets.
     private func regatherRelays(now: Instant) {
+        // What came to its end with nothing keeps no sockets.
+        for old in gatherings where old.isFinished && old.found.isEmpty { old.close(now: now) }
         if !gatherings.contains(where: { $0.isShared && $0.hasRelayedAddress }),
             gatherings.contains(where: \.isShared)
         {
@@ -143,6 +144,8 @@ extension PeerHub: GatheringOwner {
     }
 
     func gatheringDidFinish(_ gathering: Gathering, now: Instant) {
+        // A relay that was lost and is not to be had now may be later, as when its server starts anew.
+        if gathering.isForRelaysAlone, !gathering.hasRelayedAddress { regathering.schedule(now: now) }
         for peer in users(of: gathering) { endCandidatesIfAllFinished(of: peer, now: now) }
     }
 

@@ -9,6 +9,9 @@ struct ServerEndpoint {
     let endpoint: ICEServerEndpoint
     let credentials: STUNLongTermCredentials?
 
+    /// More are of no use to anyone, and each costs a name to resolve and a socket.
+    private static let limit = 16
+
     static func read(_ servers: [ICEServer]) throws(ICEServerError) -> [ServerEndpoint] {
         var result: [ServerEndpoint] = []
         for server in servers {
@@ -18,7 +21,7 @@ struct ServerEndpoint {
                     server.credential.map { STUNLongTermCredentials(username: username, password: $0) }
                 }
                 let endpoint = try ICEServerEndpoint(url)
-                guard !result.contains(where: { $0.endpoint == endpoint }) else { continue }
+                guard !result.contains(where: { $0.endpoint == endpoint }), result.count < limit else { continue }
                 result.append(ServerEndpoint(url: url, endpoint: endpoint, credentials: credentials))
             }
         }

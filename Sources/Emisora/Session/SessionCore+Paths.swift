@@ -13,6 +13,8 @@ extension SessionCore {
     private static let repairInterval: Duration = .milliseconds(300)
     private static let repairAttempts = 3
     private static let answerTimeout: Duration = .seconds(5)
+    /// As long as consent lasts (RFC 7675 §5.1): then a peer without a path that answers no offer is gone.
+    private static let restartAttempts = 6
 
     /// Answers whether the event was about paths, which both sides of a subscription treat alike.
     func handlePathEvent(_ event: PeerEvent, of id: String, _ peer: Peer) -> Bool {
@@ -43,7 +45,7 @@ extension SessionCore {
     }
 
     /// Offers with new credentials; media goes on over the path in use, if there is one.
-    func restartICE(of id: String) {
+    func restartICE(of id: String, attempt: Int = 1) {
         guard isWelcome, let peer = peer(of: id), !peer.engine.hasOpenOffer,
             let offer = try? peer.engine.makeOffer(iceRestart: true)
         else { return }
@@ -51,8 +53,19 @@ extension SessionCore {
         schedule(after: Self.answerTimeout) { [weak self, weak peer] in
             guard let self, let peer, self.peer(of: id) === peer, peer.engine.hasOpenOffer else { return }
             peer.engine.rollback()
-            if peer.engine.selectedPath == nil { restartICE(of: id) }
+            guard peer.engine.selectedPath == nil else { return }
+            if attempt < Self.restartAttempts {
+                restartICE(of: id, attempt: attempt + 1)
+            } else {
+                giveUp(id, reason: "The path to the peer is gone, and it does not answer.")
+            }
         }
+    }
+
+    private func giveUp(_ id: String, reason: String) {
+        channel.send(.bye(subscription: id, reason: .connectionFailed))
+        endSubscription(id, reason: reason, error: .system(reason))
+        endDelivery(id, reason: reason, now: SystemClock.now())
     }
 
     /// Where both sides offer at once the publisher's offer stands (W3C webrtc §10.7, "perfect negotiation").

@@ -36,16 +36,10 @@ package final class DTLSContext: @unchecked Sendable {
             profiles.isEmpty
                 || SSL_CTX_set_tlsext_use_srtp(handle, profiles.map(\.openSSLName).joined(separator: ":")) == 0
         else {
-            let error = OpenSSLError("Configuring DTLS")
-            SSL_CTX_free(handle)
-            throw error
+            // `deinit` frees the handle, since all is set by now.
+            throw OpenSSLError("Configuring DTLS")
         }
-        do throws(OpenSSLError) {
-            try certificate.install(in: handle)
-        } catch {
-            SSL_CTX_free(handle)
-            throw error
-        }
+        try certificate.install(in: handle)
     }
 
     deinit {

@@ -94,7 +94,13 @@ extension ICEAgent {
         selectedPath = pair.path
         previous = nil
         updateSelectedCandidates()
-        lastConsentAt = pair.lastAnsweredAt ?? now
+        let answeredAt = pair.lastAnsweredAt ?? now
+        lastConsentAt = answeredAt
+        if isNew, now - answeredAt > Self.consentInterval {
+            // It worked once, which may be long ago: it gets the time in which the question below is answered.
+            lastConsentAt = now - Self.consentInterval
+            begin(path: pair.path, useCandidate: role == .controlling, isConsent: true, now: now)
+        }
         if isNew || nextConsentAt == nil { scheduleConsent(now: now) }
         if isNew { events.append(.selectedPathChanged(pair.path)) }
         enter(.connected)

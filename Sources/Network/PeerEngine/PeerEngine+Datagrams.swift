@@ -60,9 +60,12 @@ extension PeerEngine {
         handleRTP(header, packet: packet, now: now)
     }
 
-    /// A source of the peer's bears the number of one of ours: ours goes on under another one (RFC 3550 §8.2). A loop
-    /// cannot look like this, since what we send is sealed with other keys than what we accept.
+    /// Two sources meet once in billions; what meets ours again and again does so on purpose, or is an echo.
+    private static var collisionLimit: Int { 4 }
+
+    /// A source of the peer's bears the number of one of ours: ours goes on under another one (RFC 3550 §8.2).
     private func resolveCollision(with ssrc: UInt32) {
+        guard collisions < Self.collisionLimit else { return }
         if let sender = videoSender?.configuration, sender.ssrc == ssrc || sender.rtxSSRC == ssrc {
             let fresh = (UInt32(truncatingIfNeeded: random.next()), UInt32(truncatingIfNeeded: random.next()))
             videoSender?.changeSSRC(to: fresh.0, rtxSSRC: sender.rtxSSRC == nil ? nil : fresh.1, using: &random)
@@ -76,6 +79,7 @@ extension PeerEngine {
         } else {
             return
         }
+        collisions += 1
         isReportDue = true
     }
 

@@ -63,7 +63,7 @@ extension PeerEngine {
             }
         guard let packet, let byteCount = sealRTP(&buffer, byteCount: packet.byteCount, now: now) else { return nil }
         sending.didSend(
-            packet, of: kind == .audio ? .audio : .video, isNumbered: values.transportSequenceNumber != nil, now: now)
+            packet, of: kind == .audio ? .audio : .video, isNumbered: values.transportSequenceNumber != nil && !packet.isRepetition, now: now)
         return byteCount
     }
 

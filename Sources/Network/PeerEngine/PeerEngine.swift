@@ -52,6 +52,8 @@ package final class PeerEngine<Security: TransportSecurity> {
     var firSequenceNumber: UInt8 = 0
     /// Sources of ours that gave way to a peer's of the same number; the next report says BYE for them.
     var departedSources: [UInt32] = []
+    /// How often a source of ours gave way.
+    var collisions = 0
     var packetsDiscarded: UInt64 = 0
     /// Sees all packets in the clear; for dumps and tests.
     package var packetTap: PacketTap?

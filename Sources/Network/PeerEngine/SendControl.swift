@@ -169,6 +169,8 @@ struct SendControl {
     /// Answers why sending has to end, if it has to.
     mutating func handleTimeout(now: Instant) -> CircuitBreaker.Trip? {
         if hasSent, control.nextDeadline <= now {
+            // Who reports keeps its request.
+            control.handle(limits, now: now)
             control.processInterval(now: now)
             follow()
         }

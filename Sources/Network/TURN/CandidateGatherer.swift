@@ -119,6 +119,11 @@ package struct CandidateGatherer {
 
     // MARK: Datagrams
 
+    /// Whether an allocation is asked for there, by ourselves or because a server sent us on (RFC 8489 §10).
+    package func isRelayServer(_ address: SocketAddress) -> Bool {
+        relays.contains { $0.client.configuration.server == address }
+    }
+
     /// Whether that is a relayed address of ours, whose datagrams have to go through `wrap`.
     package func isRelayed(_ address: SocketAddress) -> Bool { indexOfRelayed[address] != nil }
 

@@ -45,6 +45,8 @@ package struct RTPSendStream: Sendable {
         package var byteCount: Int
         package var ssrc: UInt32
         package var sequenceNumber: UInt16
+        /// The very packet that was sent before, with the values that it had then.
+        package var isRepetition = false
     }
 
     /// Which of the packets that wait.
@@ -162,15 +164,15 @@ package struct RTPSendStream: Sendable {
             } else {
                 nextPacketIndex += 1
             }
-            let entry = PacketHistory.Entry(
-                sequenceNumber: nextSequenceNumber, timestamp: queued.timestamp, frame: queued.frame,
-                packetIndex: packetIndex, sentAt: now)
-            nextSequenceNumber &+= 1
-            history.append(entry, now: now)
             var values = values
             values.audioLevel = queued.frame.audioLevel
             if packetIndex == 0 { values.absoluteCaptureTime = absoluteCaptureTime(of: queued, now: now) }
-            guard let byteCount = write(entry, values, into: &buffer) else { continue }
+            let entry = PacketHistory.Entry(
+                sequenceNumber: nextSequenceNumber, timestamp: queued.timestamp, frame: queued.frame,
+                packetIndex: packetIndex, values: values, sentAt: now)
+            nextSequenceNumber &+= 1
+            history.append(entry, now: now)
+            guard let byteCount = write(entry, into: &buffer) else { continue }
 
             counters.count(octets: packet.byteCount)
             count(byteCount: byteCount, payloadByteCount: packet.byteCount)
@@ -310,16 +312,14 @@ package struct RTPSendStream: Sendable {
     }
 
     /// Header and payload of a packet for the first time, or again on the media SSRC.
-    private func write(
-        _ entry: PacketHistory.Entry, _ values: HeaderExtensionValues, into buffer: inout MutableRawSpan
-    ) -> Int? {
+    private func write(_ entry: PacketHistory.Entry, into buffer: inout MutableRawSpan) -> Int? {
         let packet = entry.frame.packets[entry.packetIndex]
         let header = RTPHeader(
             marker: packet.marker, payloadType: configuration.payloadType, sequenceNumber: entry.sequenceNumber,
             timestamp: entry.timestamp, ssrc: configuration.ssrc)
         do throws(ByteError) {
             var writer = ByteWriter(&buffer)
-            try header.write(to: &writer, extensions: configuration.extensions, values: values)
+            try header.write(to: &writer, extensions: configuration.extensions, values: entry.values)
             try entry.frame.writePayload(of: packet, to: &writer)
             return writer.count
         } catch {
@@ -342,7 +342,8 @@ package struct RTPSendStream: Sendable {
             sent.sequenceNumber = nextRTXSequenceNumber
             written = writeRTX(entry, packet, values, ssrc: ssrc, payloadType: payloadType, into: &buffer)
         } else {
-            written = write(entry, values, into: &buffer)
+            sent.isRepetition = true
+            written = write(entry, into: &buffer)
             if written != nil { counters.count(octets: packet.byteCount) }
         }
         guard let byteCount = written else { return nil }
