@@ -63,7 +63,8 @@ extension PeerEngine {
             }
         guard let packet, let byteCount = sealRTP(&buffer, byteCount: packet.byteCount, now: now) else { return nil }
         sending.didSend(
-            packet, of: kind == .audio ? .audio : .video, isNumbered: values.transportSequenceNumber != nil && !packet.isRepetition, now: now)
+            packet, of: kind == .audio ? .audio : .video,
+            isNumbered: values.transportSequenceNumber != nil && !packet.isRepetition, now: now)
         return byteCount
     }
 
