@@ -72,5 +72,8 @@ def test_receives_from_a_peer_that_answers_and_from_one_that_offers(server, star
         print(f"{name}, {offerer} offers: {figures['framesPerSecond']:.1f} pictures/s (machine {beat.share:.2f}), "
               f"level {figures['audioLevelP50']:.3f}, {figures['srtpCipher']}")
         assert figures["framesPerSecond"] >= RATE * beat.share, f"{offerer} offered: {figures}"
-        assert (figures["frameWidth"], figures["frameHeight"]) == (640, 480)
+        # The size is the sender's choice: Firefox begins smaller wherever a receiver gives feedback on the path, be it
+        # Chromium, and grows from there.
+        assert figures["frameWidth"] in ((320, 480, 640) if name == "firefox" else (640,))
+        assert 4 * figures["frameHeight"] == 3 * figures["frameWidth"]
         assert figures["audioLevelP50"] == LEVEL
