@@ -17,10 +17,13 @@ struct MicrophoneIntake {
     private let mixer: ChannelMixer
     private var started: Instant
     private var isClocked: Bool?
+    /// Starts in a row after which it could not be told.
+    private var lateLooks = 0
     /// For a device without a clock: where its time begins, and how much was read since.
     private var origin: Instant
     private var count = 0
 
+    private static let longestSeriesOfLateLooks = 3
     /// A device without a clock that was not read for so long begins anew.
     private static let longestDelay = Duration.milliseconds(200)
 
@@ -58,7 +61,15 @@ struct MicrophoneIntake {
         let position = try stream.position()
         if isClocked == nil {
             let elapsed = (system.now - started).inSeconds * Double(configuration.sampleRate)
-            isClocked = Double(position.available) < elapsed + Double(configuration.bufferLength) / 2
+            let half = Double(configuration.bufferLength) / 2
+            // Where the machine held this thread up a card's buffer may be as full: it is started again.
+            if elapsed >= half, lateLooks < Self.longestSeriesOfLateLooks {
+                lateLooks += 1
+                try restart(system)
+                return []
+            }
+            lateLooks = 0
+            isClocked = Double(position.available) < elapsed + half
             if isClocked == false { return [] }
         }
         var chunks: [Chunk] = []

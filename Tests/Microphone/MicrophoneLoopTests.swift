@@ -30,6 +30,18 @@ import Testing
         #expect((rig.system.now - (try #require(frames.last)).timestamp).inSeconds < 0.05)
     }
 
+    /// By how soon its buffer is full a device without a clock is told from a card; who looks late cannot tell.
+    @Test(arguments: [true, false]) func aLateFirstLookIsNoMeasureOfTheDevice(_ hasClock: Bool) throws {
+        let rig = Rig()
+        rig.system.setUp = { $0.hasClock = hasClock }
+        try rig.start()
+        rig.system.now = rig.system.now + .milliseconds(150)
+        rig.run(.seconds(2))
+        let frames = rig.frames()
+        #expect((95...101).contains(frames.count))
+        #expect(isSeamless(frames))
+    }
+
     @Test(arguments: [Duration.milliseconds(210), .milliseconds(900), .seconds(20)])
     func anOverrunIsCountedAndTimestampsJumpByWhatWasLost(_ pause: Duration) throws {
         let rig = Rig()
