@@ -88,6 +88,24 @@ import Testing
         #expect(asked == [66 + 400])
     }
 
+    @Test(arguments: [(900, false), (1_500, true)])
+    func afterALongOutageAKeyFrameIsAskedForAtOnce(_ outage: Int, _ isAsked: Bool) throws {
+        var link = Link(seed: 4)
+        for packet in try link.send(key: true, at: 0) { try link.receiver.handle(packet, now: at(0)) }
+        _ = try link.send(key: false, at: 33)
+        for packet in try link.send(key: false, at: outage) { try link.receiver.handle(packet, now: at(outage)) }
+        #expect((link.receiver.pollFeedback(now: at(outage)) == .keyFrameRequest) == isAsked)
+    }
+
+    /// A source that has nothing to show sends nothing.
+    @Test func afterALongPauseWithoutLossNothingIsAskedFor() throws {
+        var link = Link(seed: 4)
+        for packet in try link.send(key: true, at: 0) { try link.receiver.handle(packet, now: at(0)) }
+        for packet in try link.send(key: false, at: 5_000) { try link.receiver.handle(packet, now: at(5_000)) }
+        #expect(link.receiver.pollFeedback(now: at(5_000)) == nil)
+        #expect(link.receiver.pollFrame(now: at(5_000)) != nil && link.receiver.pollFrame(now: at(5_000)) != nil)
+    }
+
     @Test func aDecoderInTroubleGetsAKeyFrame() throws {
         var link = Link(seed: 4)
         for packet in try link.send(key: true, at: 0) { try link.receiver.handle(packet, now: at(0)) }

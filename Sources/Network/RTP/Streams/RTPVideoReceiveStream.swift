@@ -41,6 +41,8 @@ package struct RTPVideoReceiveStream: Sendable {
 
     /// How long the first packets may take to turn out to be a key frame before one is asked for.
     private static let startGrace: Duration = .milliseconds(50)
+    /// Senders keep packets for about that long: what is missing after such a silence is not to be had any more.
+    private static let outage: Duration = .seconds(1)
 
     package let configuration: Configuration
     /// The media SSRC, `nil` before the first packet.
@@ -186,6 +188,7 @@ package struct RTPVideoReceiveStream: Sendable {
             counters.packetsDiscarded += 1
             return
         }
+        let isAfterOutage = lastPacketReceivedAt.map { now - $0 > Self.outage } ?? false
         lastPacketReceivedAt = now
         counters.packetsReceived += 1
         counters.bytesReceived += UInt64(header.payload.count)
@@ -202,6 +205,10 @@ package struct RTPVideoReceiveStream: Sendable {
         unwrap(
             header, payloadType: header.payloadType, sequenceNumber: header.sequenceNumber, header.payload, of: packet,
             now: now)
+        guard isAfterOutage, nackGenerator.missingCount > 0 else { return }
+        // Waiting for it would only put off the key frame.
+        jitterBuffer.waitForKeyFrame(now: now)
+        update(now: now)
     }
 
     private mutating func handleRTX(_ header: RTPHeader, _ packet: RawSpan, now: Instant) {
