@@ -190,6 +190,16 @@ import Testing
         #expect(second.packet.isRepetition)
     }
 
+    @Test func aPacketThatWaitsToBeSentAgainIsNotQueuedTwice() throws {
+        var stream = stream()
+        stream.enqueue(try frame(100), captureTime: at(0), now: at(0))
+        let number = try header(stream.pollAll(now: at(0))[0]).sequenceNumber
+        for milliseconds in stride(from: 20, to: 200, by: 20) { stream.handleNACK([number], now: at(milliseconds)) }
+        #expect(stream.pollAll(now: at(200)).count == 1)
+        stream.handleNACK([number], now: at(220))
+        #expect(stream.pollAll(now: at(220)).count == 1)
+    }
+
     @Test func aPacketIsNotSentAgainTwiceWithinARoundTrip() throws {
         var stream = stream()
         stream.enqueue(try frame(100), captureTime: at(0), now: at(0))

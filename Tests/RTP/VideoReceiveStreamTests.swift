@@ -95,6 +95,8 @@ import Testing
         _ = try link.send(key: false, at: 33)
         for packet in try link.send(key: false, at: outage) { try link.receiver.handle(packet, now: at(outage)) }
         #expect((link.receiver.pollFeedback(now: at(outage)) == .keyFrameRequest) == isAsked)
+        // And for nothing else.
+        if isAsked { #expect(link.receiver.pollFeedback(now: at(outage + 50)) == nil) }
     }
 
     /// A source that has nothing to show sends nothing.

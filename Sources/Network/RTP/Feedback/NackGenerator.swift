@@ -85,6 +85,11 @@ package struct NackGenerator: Equatable, Sendable {
         missing.removeAll { $0.number < number }
     }
 
+    /// Stops asking for all that is missing now.
+    package mutating func giveUp() {
+        if let highest { discard(before: highest) }
+    }
+
     /// Forgets everything, for a source that restarted.
     package mutating func reset() {
         highest = nil

@@ -14,6 +14,8 @@ struct PacketHistory: Sendable {
         var sentAt: Instant
         /// When it last went out again, or was queued to.
         var retransmittedAt: Instant?
+        /// It waits to go out again: to be asked for once more changes nothing.
+        var isQueued = false
     }
 
     private let duration: Duration

@@ -220,8 +220,10 @@ package struct RTPSendStream: Sendable {
         let interval = retransmissionInterval
         for number in sequenceNumbers where retransmissions.count < configuration.historyPacketLimit {
             let isDue = history.withEntry(number) { entry in
+                if entry.isQueued { return false }
                 if let before = entry.retransmittedAt, now - before < interval { return false }
                 entry.retransmittedAt = now
+                entry.isQueued = true
                 return true
             }
             if isDue == true { retransmissions.append(number) }
@@ -330,7 +332,11 @@ package struct RTPSendStream: Sendable {
     private mutating func writeRetransmission(
         of number: UInt16, _ values: HeaderExtensionValues, into buffer: inout MutableRawSpan
     ) -> SentPacket? {
-        guard let entry = history.withEntry(number, { $0 }) else { return nil }
+        let found = history.withEntry(number) { entry in
+            entry.isQueued = false
+            return entry
+        }
+        guard let entry = found else { return nil }
         let packet = entry.frame.packets[entry.packetIndex]
         guard budget.spend(byteCount: packet.byteCount + RTPHeader.fixedByteCount) else { return nil }
         var values = values

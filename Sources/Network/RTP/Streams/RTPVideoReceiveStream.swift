@@ -206,7 +206,8 @@ package struct RTPVideoReceiveStream: Sendable {
             header, payloadType: header.payloadType, sequenceNumber: header.sequenceNumber, header.payload, of: packet,
             now: now)
         guard isAfterOutage, nackGenerator.missingCount > 0 else { return }
-        // Waiting for it would only put off the key frame.
+        // Asking and waiting for it would only put off the key frame, which comes behind all that is repeated.
+        nackGenerator.giveUp()
         jitterBuffer.waitForKeyFrame(now: now)
         update(now: now)
     }
