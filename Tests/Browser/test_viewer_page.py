@@ -114,4 +114,4 @@ def test_pictures_go_on_through_an_ice_restart(server, publish, browser):
     browser.wait_for(f"window.emisora.stats.framesDecoded >= {frames} + 90", 15, "90 more pictures")
     assert browser.evaluate("window.emisora.state") == "live" and browser.evaluate("window.emisora.offers") == 1
     assert browser.evaluate("call.peer.connectionState") == "connected"
-    assert browser.evaluate("window.gap") < 1_000
+    assert browser.evaluate("window.gap") < 500

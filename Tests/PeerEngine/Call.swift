@@ -72,7 +72,10 @@ final class Call<Security: TransportSecurity> {
         let end = simulation.now + duration
         func tick(_ now: Instant) {
             while let event = sender.pollEvent() { if event == .keyFrameNeeded { wantsKeyFrame = true } }
-            if let frame = try? PeerEngineTests.frame(number, isKeyFrame: wantsKeyFrame),
+            // As an encoder that follows the rate.
+            let room = sender.sendDecision.targetBitrate.bitsPerSecond / 8 / 40
+            let byteCount = max(200, min(5_000, Int(room)))
+            if let frame = try? PeerEngineTests.frame(number, isKeyFrame: wantsKeyFrame, byteCount: byteCount),
                 sender.sendVideo(frame, captureTime: now, now: now) == .queued, frame.isKeyFrame
             {
                 wantsKeyFrame = false

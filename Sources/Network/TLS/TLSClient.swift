@@ -81,7 +81,7 @@ package final class TLSClient {
         if !isConnected { try advance() }
     }
 
-    /// Plaintext of the server; `nil`: none for now.
+    /// Plaintext of the server; `nil` when all that has arrived is read.
     package func read(into buffer: inout [UInt8]) throws(TLSError) -> Int? {
         guard isConnected, !buffer.isEmpty else { return nil }
         ERR_clear_error()
