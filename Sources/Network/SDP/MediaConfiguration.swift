@@ -13,18 +13,21 @@ package struct MediaConfiguration: Hashable, Sendable {
         package var ssrc: UInt32
         /// The SSRC of retransmissions (RFC 4588); `nil` for audio.
         package var retransmissionSSRC: UInt32?
+        /// The SSRC of parity packets (FlexFEC), for who can send them.
+        package var repairSSRC: UInt32?
         /// URIs of the header extensions that are offered and accepted, in the order of their ids.
         package var headerExtensions: [String]
 
         package init(
             kind: Kind, sends: Bool, receives: Bool, ssrc: UInt32, retransmissionSSRC: UInt32? = nil,
-            headerExtensions: [String] = [ExtensionMap.midURI]
+            repairSSRC: UInt32? = nil, headerExtensions: [String] = [ExtensionMap.midURI]
         ) {
             self.kind = kind
             self.sends = sends
             self.receives = receives
             self.ssrc = ssrc
             self.retransmissionSSRC = retransmissionSSRC
+            self.repairSSRC = repairSSRC
             self.headerExtensions = headerExtensions
         }
     }
