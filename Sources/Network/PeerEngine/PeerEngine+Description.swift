@@ -80,7 +80,8 @@ extension PeerEngine {
         makeStreams(session)
         remoteFingerprints = remote.fingerprints
         configureReceiving(session, now: now)
-        isToldOfEachPacket = session.media.contains(where: \.direction.sends)
+        isToldOfEachPacket =
+            session.media.contains(where: \.direction.sends)
             && session.media.allSatisfy { !$0.direction.sends || $0.feedback.perPacket }
         security.setRemoteFingerprints(remote.fingerprints, now: now)
         // A connection that stands stays what it is through re-offers and restarts.

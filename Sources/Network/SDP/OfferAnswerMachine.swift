@@ -296,7 +296,7 @@ package struct OfferAnswerMachine: Sendable {
             ? ["goog-remb", "transport-cc", "ccm fir", "ccm tmmbr", "nack", "nack pli"] : ["transport-cc"]
         var lines = values.map { FeedbackLine(payloadType: codec.payloadType, value: $0) }
         // Parity packets are counted with the rest of what the path carries.
-        if let flexfec = codec.repair.flexfec { lines.append(FeedbackLine(payloadType: flexfec, value: "transport-cc")) }
+        if let type = codec.repair.flexfec { lines.append(FeedbackLine(payloadType: type, value: "transport-cc")) }
         // Of all payload types at once, as RFC 8888 §6 has it.
         return lines + [FeedbackLine(payloadType: nil, value: "ack ccfb")]
     }
