@@ -54,7 +54,7 @@ import Testing
             stream.enqueue(try opus(index), captureTime: at(20 * index), now: at(20 * index))
             _ = stream.pollAll(now: at(20 * index))
         }
-        // 60 bytes and five of heads, 50 times a second.
+        // 60 bytes and four of head, 50 times a second.
         #expect((25_500...26_100).contains(stream.redundantBitrate), "\(stream.redundantBitrate)")
     }
 

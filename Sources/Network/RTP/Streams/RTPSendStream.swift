@@ -105,8 +105,8 @@ package struct RTPSendStream: Sendable {
     private var counters = SenderCounters()
     var sound: REDSoundBlocks?
     var parity: FlexFECSender?
-    /// What redundancy adds to sound, bits a second.
-    package internal(set) var redundantBitrate = 0
+    /// What each packet that is carried once more adds, in bits a second.
+    var blockBitrate = 0
 
     /// Starts a stream at random sequence numbers and a random timestamp (RFC 3550 §5.1).
     package init(_ configuration: Configuration, using generator: inout some RandomNumberGenerator) {
