@@ -10,6 +10,7 @@ struct NetworkArguments {
     private var ports: ClosedRange<UInt16>?
     private var natAddresses: [IPAddress] = []
     private var certificateAuthorities: String?
+    private var certificateFile: String?
 
     /// The options' table; each value goes through `change`.
     static func options(_ change: @escaping ((inout NetworkArguments) -> Void) -> Void) -> [Arguments.Option] {
@@ -36,6 +37,13 @@ struct NetworkArguments {
             {
                 file in
                 change { $0.certificateAuthorities = file }
+                return !file.isEmpty
+            },
+            .init(
+                name: "certificate", values: "FILE.pem",
+                help: "the certificate by which peers know this side again; made when it is not there"
+            ) { file in
+                change { $0.certificateFile = file }
                 return !file.isEmpty
             },
             .init(name: "relay-only", values: "", help: "only by TURN servers: nobody learns this machine's addresses")
@@ -81,6 +89,6 @@ struct NetworkArguments {
             addresses: interfaces.isEmpty ? .automatic : .interfaces(interfaces),
             iceServers: urls.isEmpty ? [] : [ICEServer(urls: urls, username: username, credential: credential)],
             iceTransportPolicy: isRelayOnly ? .relay : .all, ports: ports, natAddresses: natAddresses,
-            certificateAuthorities: certificateAuthorities)
+            certificateAuthorities: certificateAuthorities, certificateFile: certificateFile)
     }
 }

@@ -32,6 +32,10 @@ extension Session {
         /// The path of a PEM file with the certificate authorities that TURN servers over TLS are judged by; `nil`: the
         /// system's.
         public var certificateAuthorities: String?
+        /// The path of a PEM file with this side's own certificate and its key, by which peers know it again: made when
+        /// it is not there, for its owner alone to read, and anew a day before it expires (30 days). `nil`: each session
+        /// has a certificate of its own, so that nobody can tell that two of them are the same machine (RFC 8827 §6.5).
+        public var certificateFile: String?
         /// Where all packets are written to, decrypted; `nil`: nowhere.
         public var packetDump: PacketDump?
 
@@ -39,7 +43,7 @@ extension Session {
             addresses: NetworkAddresses = .automatic, connectTimeout: Duration = .seconds(10),
             iceServers: [ICEServer] = [], iceTransportPolicy: ICETransportPolicy = .all,
             ports: ClosedRange<UInt16>? = nil, natAddresses: [IPAddress] = [], certificateAuthorities: String? = nil,
-            packetDump: PacketDump? = nil
+            certificateFile: String? = nil, packetDump: PacketDump? = nil
         ) {
             self.addresses = addresses
             self.connectTimeout = connectTimeout
@@ -48,6 +52,7 @@ extension Session {
             self.ports = ports
             self.natAddresses = natAddresses
             self.certificateAuthorities = certificateAuthorities
+            self.certificateFile = certificateFile
             self.packetDump = packetDump
         }
     }
