@@ -105,7 +105,7 @@ extension PeerEngine {
             ice.addRemoteCandidate(
                 ICECandidate(
                     foundation: line.foundation, priority: line.priority, address: address, type: type,
-                    relatedAddress: line.relatedAddress),
+                    transport: line.transport == "tcp" ? .tcp : .udp, relatedAddress: line.relatedAddress),
                 now: now)
         }
     }
