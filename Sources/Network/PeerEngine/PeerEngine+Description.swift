@@ -78,6 +78,7 @@ extension PeerEngine {
     private func apply(_ session: NegotiatedSession, _ remote: RemoteTransport, now: Instant) {
         negotiated = session
         makeStreams(session)
+        negotiatedWishes = wishes(in: session)
         remoteFingerprints = remote.fingerprints
         configureReceiving(session, now: now)
         security.setRemoteFingerprints(remote.fingerprints, now: now)
@@ -138,6 +139,8 @@ extension PeerEngine {
         configuration.rtxSSRC = media.retransmissionPayloadType == nil ? nil : media.retransmissionSSRC
         configuration.extensions = extensionBlock(of: media)
         configuration.wallClock = self.configuration.wallClock
+        configuration.playoutDelay = self.configuration.media.first { $0.kind == media.kind }?.playoutDelay
+            .map(HeaderExtensionValues.PlayoutDelay.init)
         return RTPSendStream(configuration, using: &random)
     }
 

@@ -32,6 +32,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     var videoReceiver: RTPVideoReceiveStream?
     var audioReceiver: RTPAudioReceiveStream?
     var negotiated: NegotiatedSession?
+    var negotiatedWishes = PeerWishes()
 
     var state: PeerConnectionState = .new
     var events: [PeerEvent] = []
@@ -84,7 +85,7 @@ package final class PeerEngine<Security: TransportSecurity> {
                 MediaConfiguration.Track(
                     kind: media.kind, sends: media.sends, receives: media.receives, ssrc: ssrc,
                     retransmissionSSRC: media.kind == .video ? retransmissionSSRC : nil,
-                    headerExtensions: Self.headerExtensions(media.kind).map(\.uri)))
+                    headerExtensions: Self.headerExtensions(media.kind).map(\.uri), isStereo: media.isStereo))
         }
         negotiation = OfferAnswerMachine(
             configuration: MediaConfiguration(tracks: tracks, cname: cname, streamID: "emisora"),

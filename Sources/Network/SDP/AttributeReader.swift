@@ -57,6 +57,11 @@ struct AttributeReader {
             try Self.append(
                 FeedbackLine(payloadType: Self.payloadType(words[0]), value: words[1].lowercased()),
                 to: &section.feedback, "feedback lines")
+        case "ptime", "maxptime":
+            guard let milliseconds = Self.milliseconds(value) else {
+                throw malformed("a=\(name) needs a time in milliseconds")
+            }
+            if name == "ptime" { section.packetTime = milliseconds } else { section.maximumPacketTime = milliseconds }
         case "extmap": try readExtension(value, line: line)
         case "candidate":
             // An empty one is one browser's way of ending them.
@@ -149,6 +154,18 @@ struct AttributeReader {
     ) throws(SDPError) {
         guard list.count < limit else { throw .tooLarge(what: what, limit: limit) }
         list.append(element)
+    }
+
+    /// Whole milliseconds; a fraction (RFC 8866 §6.4) is rounded up.
+    private static func milliseconds(_ text: Substring) -> Int? {
+        let parts = SDPText.parts(text, at: ".", maximumSplits: 1)
+        guard let whole: UInt16 = SDPText.decimal(parts[0]) else { return nil }
+        var milliseconds = Int(whole)
+        if parts.count == 2 {
+            guard !parts[1].isEmpty, parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            if parts[1].utf8.contains(where: { $0 != 0x30 }) { milliseconds += 1 }
+        }
+        return milliseconds > 0 ? milliseconds : nil
     }
 
     private static func payloadType(_ text: Substring) -> UInt8? {

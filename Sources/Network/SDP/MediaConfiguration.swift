@@ -15,10 +15,12 @@ package struct MediaConfiguration: Hashable, Sendable {
         package var retransmissionSSRC: UInt32?
         /// URIs of the header extensions that are offered and accepted, in the order of their ids.
         package var headerExtensions: [String]
+        /// Sound: two channels are sent, or played.
+        package var isStereo: Bool
 
         package init(
             kind: Kind, sends: Bool, receives: Bool, ssrc: UInt32, retransmissionSSRC: UInt32? = nil,
-            headerExtensions: [String] = [ExtensionMap.midURI]
+            headerExtensions: [String] = [ExtensionMap.midURI], isStereo: Bool = false
         ) {
             self.kind = kind
             self.sends = sends
@@ -26,6 +28,7 @@ package struct MediaConfiguration: Hashable, Sendable {
             self.ssrc = ssrc
             self.retransmissionSSRC = retransmissionSSRC
             self.headerExtensions = headerExtensions
+            self.isStereo = isStereo
         }
     }
 

@@ -147,7 +147,10 @@ extension OfferAnswerMachine {
                 nack: has("nack"), pictureLossIndication: has("nack pli"), fullIntraRequest: has("ccm fir"),
                 transportWide: has("transport-cc"), receiverEstimate: has("goog-remb"),
                 temporaryMaximum: has("ccm tmmbr")),
-            opus: track.kind == .audio ? OpusParameters(parsing: parameters) : OpusParameters(),
+            opus: track.kind == .audio
+                ? OpusParameters(
+                    parsing: parameters, packetTime: remote.packetTime, maximumPacketTime: remote.maximumPacketTime)
+                : OpusParameters(),
             vp8: track.kind == .video ? VP8Parameters(parsing: parameters) : VP8Parameters(),
             isRTCPReducedSize: remote.isRTCPReducedSize, index: index, remoteStreamID: remote.streamID,
             remoteTrackID: remote.trackID)

@@ -28,7 +28,6 @@ package struct OfferAnswerMachine: Sendable {
     private static let videoPayloadType: UInt8 = 96
     private static let retransmissionPayloadType: UInt8 = 97
     private static let opusPayloadType: UInt8 = 111
-    private static let opusFormat = "minptime=10;useinbandfec=1"
     private static let offeredProtocol = "UDP/TLS/RTP/SAVPF"
 
     /// - Parameters:
@@ -193,7 +192,7 @@ package struct OfferAnswerMachine: Sendable {
             section.formatParameters[Self.retransmissionPayloadType] = "apt=\(Self.videoPayloadType)"
         } else {
             section.rtpMaps = [RTPMap(payloadType: Self.opusPayloadType, name: "opus", clockRate: 48_000, channels: 2)]
-            section.formatParameters[Self.opusPayloadType] = Self.opusFormat
+            section.formatParameters[Self.opusPayloadType] = OpusParameters.described(for: track)
         }
         section.feedback = Self.feedback(track.kind, formats[0])
         section.extensions = configuration.extensionMaps(for: track, known: media)
@@ -242,7 +241,8 @@ package struct OfferAnswerMachine: Sendable {
             if section.rtpMaps.isEmpty {
                 section.rtpMaps = [RTPMap(payloadType: codec.payloadType, name: "opus", clockRate: 48_000, channels: 2)]
             }
-            section.formatParameters[codec.payloadType] = Self.opusFormat
+            section.formatParameters[codec.payloadType] = configuration.track(offered.kind)
+                .map(OpusParameters.described)
         }
         section.feedback = Self.feedback(media.kind, codec.payloadType).filter { line in
             offered.feedback.contains {

@@ -35,6 +35,8 @@ extension MediaSection {
         for (type, parameters) in formatParameters.sorted(by: { $0.key < $1.key }) {
             lines.append("a=fmtp:\(type) \(parameters)")
         }
+        if let packetTime { lines.append("a=ptime:\(packetTime)") }
+        if let maximumPacketTime { lines.append("a=maxptime:\(maximumPacketTime)") }
         for line in feedback {
             lines.append("a=rtcp-fb:\(line.payloadType.map { "\($0)" } ?? "*") \(line.value)")
         }
