@@ -142,10 +142,17 @@ struct AttributeReader {
         guard let semantics = words.first, !numbers.isEmpty, numbers.count == words.count - 1 else {
             throw .malformed(line: line, reason: "a=ssrc-group needs its semantics and 32-bit numbers")
         }
-        guard semantics == "FID", numbers.count == 2 else { return }
-        try Self.append(
-            RetransmissionGroup(media: numbers[0], retransmission: numbers[1]), to: &section.retransmissionGroups,
-            "ssrc groups")
+        guard numbers.count == 2 else { return }
+        switch semantics {
+        case "FID":
+            try Self.append(
+                RetransmissionGroup(media: numbers[0], retransmission: numbers[1]), to: &section.retransmissionGroups,
+                "ssrc groups")
+        case "FEC-FR":
+            try Self.append(
+                RepairGroup(media: numbers[0], repair: numbers[1]), to: &section.repairGroups, "ssrc groups")
+        default: break
+        }
     }
 
     private static func append<Element>(

@@ -13,6 +13,8 @@ package struct MediaConfiguration: Hashable, Sendable {
         package var ssrc: UInt32
         /// The SSRC of retransmissions (RFC 4588); `nil` for audio.
         package var retransmissionSSRC: UInt32?
+        /// The SSRC of parity packets (FlexFEC), for who can send them.
+        package var repairSSRC: UInt32?
         /// URIs of the header extensions that are offered and accepted, in the order of their ids.
         package var headerExtensions: [String]
         /// Sound: two channels are sent, or played.
@@ -20,13 +22,14 @@ package struct MediaConfiguration: Hashable, Sendable {
 
         package init(
             kind: Kind, sends: Bool, receives: Bool, ssrc: UInt32, retransmissionSSRC: UInt32? = nil,
-            headerExtensions: [String] = [ExtensionMap.midURI], isStereo: Bool = false
+            repairSSRC: UInt32? = nil, headerExtensions: [String] = [ExtensionMap.midURI], isStereo: Bool = false
         ) {
             self.kind = kind
             self.sends = sends
             self.receives = receives
             self.ssrc = ssrc
             self.retransmissionSSRC = retransmissionSSRC
+            self.repairSSRC = repairSSRC
             self.headerExtensions = headerExtensions
             self.isStereo = isStereo
         }

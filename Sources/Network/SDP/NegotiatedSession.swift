@@ -7,9 +7,12 @@ package struct NegotiatedSession: Hashable, Sendable {
         /// What goes into the header of packets we send and is expected in those we receive.
         package var payloadType: UInt8
         package var retransmissionPayloadType: UInt8?
+        /// Further repair that both descriptions have.
+        package var repair: RepairFormats
         /// Local SSRCs, when we send.
         package var ssrc: UInt32
         package var retransmissionSSRC: UInt32?
+        package var repairSSRC: UInt32?
         /// SSRCs that the peer announced, media first; often empty.
         package var remoteSSRCs: [UInt32]
         /// Header extensions that we may write into what we send …
@@ -37,6 +40,8 @@ package struct NegotiatedSession: Hashable, Sendable {
         package var fullIntraRequest = false
         /// Transport-wide congestion control feedback.
         package var transportWide = false
+        /// Congestion control feedback on each packet by SSRC and number (RFC 8888); never beside transport-wide one.
+        package var perPacket = false
         package var receiverEstimate = false
         package var temporaryMaximum = false
     }

@@ -25,9 +25,6 @@ package struct OfferAnswerMachine: Sendable {
     private let preferredRole: NegotiatedSession.DTLSRole
     private var dtlsRole: NegotiatedSession.DTLSRole?
 
-    private static let videoPayloadType: UInt8 = 96
-    private static let retransmissionPayloadType: UInt8 = 97
-    private static let opusPayloadType: UInt8 = 111
     private static let offeredProtocol = "UDP/TLS/RTP/SAVPF"
 
     /// - Parameters:
@@ -89,7 +86,7 @@ package struct OfferAnswerMachine: Sendable {
                 continue
             }
             guard let track = configuration.track(answered.kind),
-                let codec = Self.codec(in: answered, kind: track.kind)
+                let codec = CodecFormats(in: answered, for: track)?.limited(to: CodecFormats(in: offered, for: track))
             else { throw .invalid(reason: "the answer accepts a media section without a codec of the offer") }
             media.append(
                 Self.media(
@@ -177,24 +174,16 @@ package struct OfferAnswerMachine: Sendable {
         _ track: MediaConfiguration.Track, mid: String, isTagged: Bool, transport: TransportParameters,
         behind media: [MediaSection]
     ) -> MediaSection {
-        let isVideo = track.kind == .video
-        let formats: [UInt8] =
-            isVideo ? [Self.videoPayloadType, Self.retransmissionPayloadType] : [Self.opusPayloadType]
+        let codec = CodecFormats.offered(for: track, besides: Set(media.flatMap(\.formats).compactMap { UInt8($0) }))
         var section = MediaSection(
-            kind: track.kind.rawValue, port: 9, protocolName: Self.offeredProtocol, formats: formats.map(String.init))
+            kind: track.kind.rawValue, port: 9, protocolName: Self.offeredProtocol,
+            formats: codec.payloadTypes.map(String.init))
         section.mid = mid
         section.direction = MediaDirection(sends: track.sends, receives: track.receives)
-        if isVideo {
-            section.rtpMaps = [
-                RTPMap(payloadType: Self.videoPayloadType, name: "VP8", clockRate: 90_000),
-                RTPMap(payloadType: Self.retransmissionPayloadType, name: "rtx", clockRate: 90_000),
-            ]
-            section.formatParameters[Self.retransmissionPayloadType] = "apt=\(Self.videoPayloadType)"
-        } else {
-            section.rtpMaps = [RTPMap(payloadType: Self.opusPayloadType, name: "opus", clockRate: 48_000, channels: 2)]
-            section.formatParameters[Self.opusPayloadType] = OpusParameters.described(for: track)
-        }
-        section.feedback = Self.feedback(track.kind, formats[0])
+        section.rtpMaps = codec.rtpMaps(track.kind)
+        section.formatParameters = codec.associations(track.kind)
+        if track.kind == .audio { section.formatParameters[codec.payloadType] = OpusParameters.described(for: track) }
+        section.feedback = Self.feedback(track.kind, codec)
         section.extensions = configuration.extensionMaps(for: track, known: media)
         section.isRTCPMultiplexed = true
         section.isRTCPReducedSize = true
@@ -223,31 +212,27 @@ package struct OfferAnswerMachine: Sendable {
     }
 
     private func answered(
-        _ offered: MediaSection, _ media: NegotiatedSession.Media, _ codec: Codec, isTagged: Bool,
+        _ offered: MediaSection, _ media: NegotiatedSession.Media, _ codec: CodecFormats, isTagged: Bool,
         role: NegotiatedSession.DTLSRole, transport: TransportParameters
     ) -> MediaSection {
-        var formats = [codec.payloadType]
-        if let retransmission = codec.retransmissionPayloadType { formats.append(retransmission) }
+        let formats = codec.payloadTypes
         var section = MediaSection(
             kind: offered.kind, port: 9, protocolName: offered.protocolName, formats: formats.map(String.init))
         section.mid = offered.mid
         section.direction = media.direction
-        section.rtpMaps = offered.rtpMaps.filter { formats.contains($0.payloadType) }
-        if media.kind == .video {
-            if let retransmission = codec.retransmissionPayloadType {
-                section.formatParameters[retransmission] = "apt=\(codec.payloadType)"
-            }
-        } else {
-            if section.rtpMaps.isEmpty {
-                section.rtpMaps = [RTPMap(payloadType: codec.payloadType, name: "opus", clockRate: 48_000, channels: 2)]
-            }
+        section.rtpMaps = formats.compactMap { type in offered.rtpMaps.first { $0.payloadType == type } }
+        section.formatParameters = codec.associations(media.kind)
+        if media.kind == .audio {
             section.formatParameters[codec.payloadType] = configuration.track(offered.kind)
                 .map(OpusParameters.described)
         }
-        section.feedback = Self.feedback(media.kind, codec.payloadType).filter { line in
-            offered.feedback.contains {
-                $0.value == line.value && ($0.payloadType == nil || $0.payloadType == codec.payloadType)
-            }
+        section.feedback = Self.feedback(media.kind, codec).filter { line in
+            // Of several kinds of feedback on the path an answer keeps one (RFC 8888 §6).
+            line.value != (media.feedback.perPacket ? "transport-cc" : "ack ccfb")
+                && offered.feedback.contains {
+                    $0.value == line.value
+                        && ($0.payloadType == nil || $0.payloadType == line.payloadType ?? codec.payloadType)
+                }
         }
         section.extensions = answeredExtensions(offered)
         section.isRTCPMultiplexed = true
@@ -276,6 +261,10 @@ package struct OfferAnswerMachine: Sendable {
             section.ssrcs.append(SSRCLine(ssrc: repair, cname: configuration.cname))
             section.retransmissionGroups = [RetransmissionGroup(media: track.ssrc, retransmission: repair)]
         }
+        if let repair = track.repairSSRC, section.rtpMaps.contains(where: { $0.name.lowercased() == "flexfec-03" }) {
+            section.ssrcs.append(SSRCLine(ssrc: repair, cname: configuration.cname))
+            section.repairGroups = [RepairGroup(media: track.ssrc, repair: repair)]
+        }
     }
 
     private func addTransport(
@@ -303,11 +292,15 @@ package struct OfferAnswerMachine: Sendable {
         }
     }
 
-    private static func feedback(_ kind: MediaConfiguration.Kind, _ payloadType: UInt8) -> [FeedbackLine] {
+    private static func feedback(_ kind: MediaConfiguration.Kind, _ codec: CodecFormats) -> [FeedbackLine] {
         let values =
             kind == .video
             ? ["goog-remb", "transport-cc", "ccm fir", "ccm tmmbr", "nack", "nack pli"] : ["transport-cc"]
-        return values.map { FeedbackLine(payloadType: payloadType, value: $0) }
+        var lines = values.map { FeedbackLine(payloadType: codec.payloadType, value: $0) }
+        // Parity packets are counted with the rest of what the path carries.
+        if let flexfec = codec.repair.flexfec { lines.append(FeedbackLine(payloadType: flexfec, value: "transport-cc")) }
+        // Of all payload types at once, as RFC 8888 §6 has it.
+        return lines + [FeedbackLine(payloadType: nil, value: "ack ccfb")]
     }
 
     // MARK: Roles

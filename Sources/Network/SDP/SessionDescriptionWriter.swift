@@ -45,6 +45,7 @@ extension MediaSection {
         }
         if let streamID { lines.append("a=msid:\(streamID)" + (trackID.map { " \($0)" } ?? "")) }
         for group in retransmissionGroups { lines.append("a=ssrc-group:FID \(group.media) \(group.retransmission)") }
+        for group in repairGroups { lines.append("a=ssrc-group:FEC-FR \(group.media) \(group.repair)") }
         for line in ssrcs {
             // Some receivers want at least one attribute behind each ssrc; RFC 5576 §6.1 has cname for that.
             lines.append("a=ssrc:\(line.ssrc)" + (line.cname.map { " cname:\($0)" } ?? ""))
