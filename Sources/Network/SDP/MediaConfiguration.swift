@@ -15,6 +15,10 @@ package struct MediaConfiguration: Hashable, Sendable {
         package var retransmissionSSRC: UInt32?
         /// URIs of the header extensions that are offered and accepted, in the order of their ids.
         package var headerExtensions: [String]
+        /// What a peer that takes simulcast may have of what we send, in the order of our offers; empty: one stream.
+        package var encodings: [Encoding] = []
+        /// Which of the encodings a peer without simulcast gets; its sources are the track's own.
+        package var mainEncoding = 0
 
         package init(
             kind: Kind, sends: Bool, receives: Bool, ssrc: UInt32, retransmissionSSRC: UInt32? = nil,
@@ -26,6 +30,19 @@ package struct MediaConfiguration: Hashable, Sendable {
             self.ssrc = ssrc
             self.retransmissionSSRC = retransmissionSSRC
             self.headerExtensions = headerExtensions
+        }
+    }
+
+    /// One of several encodings of the same pictures (W3C `RTCRtpEncodingParameters`).
+    package struct Encoding: Hashable, Sendable {
+        package var rid: String
+        package var ssrc: UInt32
+        package var retransmissionSSRC: UInt32?
+
+        package init(rid: String, ssrc: UInt32, retransmissionSSRC: UInt32? = nil) {
+            self.rid = rid
+            self.ssrc = ssrc
+            self.retransmissionSSRC = retransmissionSSRC
         }
     }
 

@@ -43,6 +43,8 @@ package struct MediaSection: Hashable, Sendable {
     package var retransmissionGroups: [RetransmissionGroup] = []
     package var streamID: String?
     package var trackID: String?
+    package var rids: [RIDLine] = []
+    package var simulcast: SimulcastLine?
 
     package init(kind: String, port: UInt16, protocolName: String, formats: [String]) {
         self.kind = kind

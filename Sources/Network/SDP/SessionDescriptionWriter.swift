@@ -42,6 +42,8 @@ extension MediaSection {
             lines.append("a=extmap:\(map.id)" + (map.direction.map { "/\($0.rawValue)" } ?? "") + " \(map.uri)")
         }
         if let streamID { lines.append("a=msid:\(streamID)" + (trackID.map { " \($0)" } ?? "")) }
+        for rid in rids { lines.append("a=rid:\(rid.text)") }
+        if let simulcast { lines.append("a=simulcast:\(simulcast.text)") }
         for group in retransmissionGroups { lines.append("a=ssrc-group:FID \(group.media) \(group.retransmission)") }
         for line in ssrcs {
             // Some receivers want at least one attribute behind each ssrc; RFC 5576 §6.1 has cname for that.
