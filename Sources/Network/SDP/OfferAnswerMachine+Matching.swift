@@ -52,8 +52,11 @@ extension OfferAnswerMachine {
         guard offer.media.count >= local.media.count else {
             throw .invalid(reason: "it has fewer media sections than the session")
         }
-        for (old, new) in zip(local.media, offer.media) where !old.isRejected && new.kind != old.kind {
-            throw .invalid(reason: "it changes the kind of a media section in use")
+        for (old, new) in zip(local.media, offer.media) where !old.isRejected {
+            guard new.kind == old.kind else { throw .invalid(reason: "it changes the kind of a media section in use") }
+            guard new.isRejected || old.mid == nil || new.mid == old.mid else {
+                throw .invalid(reason: "it changes the a=mid of a media section in use")
+            }
         }
     }
 
@@ -125,7 +128,7 @@ extension OfferAnswerMachine {
                 : OpusParameters(),
             vp8: track.kind == .video ? VP8Parameters(parsing: parameters) : VP8Parameters(),
             isRTCPReducedSize: remote.isRTCPReducedSize, index: index, remoteStreamID: remote.streamID,
-            remoteTrackID: remote.trackID)
+            remoteTrackID: remote.trackID, remoteRetransmissionGroups: remote.retransmissionGroups)
     }
 
     /// The m-line whose transport everything uses: the first of the bundle that is accepted (RFC 8843 §7.3.1). Some

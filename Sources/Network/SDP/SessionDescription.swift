@@ -48,6 +48,8 @@ package struct MediaSection: Hashable, Sendable {
     package var repairGroups: [RepairGroup] = []
     package var streamID: String?
     package var trackID: String?
+    package var rids: [RIDLine] = []
+    package var simulcast: SimulcastLine?
 
     package init(kind: String, port: UInt16, protocolName: String, formats: [String]) {
         self.kind = kind
