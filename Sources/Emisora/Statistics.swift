@@ -58,6 +58,8 @@ public enum QualityLimitationReason: String, Hashable, Sendable {
     case none
     /// A receiver's path carries less than the wanted bitrate.
     case bandwidth
+    /// A receiver can decode only smaller pictures, or fewer.
+    case other
 }
 
 /// Figures of a stream that is received.
@@ -83,7 +85,12 @@ public struct SubscriberStatistics: Sendable {
     public var jitter: Double
     public var nackCount: UInt64
     public var pliCount: UInt64
+    /// Root mean square of the last 20 ms that were decoded, 0…1.
     public var audioLevel: Double
+    /// What the sender says of its sound in the last packet, 0…1 (RFC 6464); `nil` where it says nothing.
+    public var announcedAudioLevel: Double?
+    /// Whether the sender takes that for voice; `nil` where it says nothing.
+    public var voiceActivity: Bool?
     public var totalSamplesReceived: UInt64
     public var concealedSamples: UInt64
     public var currentRoundTripTime: Double?
@@ -121,10 +128,15 @@ extension SessionCore {
             firCount: totals.firCount,
             roundTripTime: peers.compactMap { $0.remoteInboundVideo?.roundTripTime }.max(),
             targetBitrate: rates.targetBitrate, availableOutgoingBitrate: rates.availableOutgoingBitrate,
-            qualityLimitationReason: rates.isLimited ? .bandwidth : .none,
+            qualityLimitationReason: limitation(of: publication.fanout, rates),
             delivery: Array(publication.fanout.ledgers.values) + [publication.pastDelivery],
             transports: publication.peers.values.map(transportStatistics),
             lastError: video.lastError ?? audio.lastError)
+    }
+
+    private func limitation(of fanout: MediaFanout, _ rates: EncoderRate.Statistics) -> QualityLimitationReason {
+        if rates.isLimited { return .bandwidth }
+        return fanout.receiverLimits == VideoLimits() ? .none : .other
     }
 
     private func subscriberStatistics(_ subscription: Subscription) -> SubscriberStatistics {
@@ -147,7 +159,8 @@ extension SessionCore {
             fecPacketsDiscarded: sum(\.fecPacketsDiscarded), packetsRepaired: sum(\.packetsRepaired),
             jitter: peer.inboundVideo?.jitter ?? 0, nackCount: peer.inboundVideo?.nackCount ?? 0,
             pliCount: peer.inboundVideo?.pliCount ?? 0,
-            audioLevel: audio.audioLevel, totalSamplesReceived: audio.totalSamplesReceived,
+            audioLevel: audio.audioLevel, announcedAudioLevel: peer.inboundAudioLevel?.linear,
+            voiceActivity: peer.inboundAudioLevel?.hasVoice, totalSamplesReceived: audio.totalSamplesReceived,
             concealedSamples: audio.concealedSamples,
             currentRoundTripTime: peer.inboundRoundTripTime?.inSeconds, dtlsCipher: peer.security.dtlsCipher,
             srtpCipher: peer.security.srtpCipher, timeToFirstFrame: subscriber.timeToFirstFrame,

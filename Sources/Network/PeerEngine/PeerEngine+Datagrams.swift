@@ -6,14 +6,17 @@ import EmisoraSTUN
 /// What arrives from the network.
 extension PeerEngine {
     /// Takes one datagram, which is decrypted in place; its bytes are used up afterwards.
-    package func handle(datagram: inout MutableRawSpan, path: ICEPath, now: Instant) {
-        guard state != .closed else { return }
+    ///
+    /// - Returns: Whether it is a STUN message that proves to come from the peer.
+    @discardableResult
+    package func handle(datagram: inout MutableRawSpan, path: ICEPath, now: Instant) -> Bool {
+        guard state != .closed else { return false }
+        var isAuthentic = false
         switch DatagramKind(of: datagram.bytes) {
         case .stun:
             showReceived(datagram.bytes, on: path, now: now)
-            if ice.handle(datagram: datagram.bytes, path: path, now: now) == .handled, path == ice.selectedPath {
-                silence.didHear(now: now)
-            }
+            isAuthentic = ice.handle(datagram: datagram.bytes, path: path, now: now) == .handled
+            if isAuthentic, path == ice.selectedPath { silence.didHear(now: now) }
             feedEarlyDatagrams(now: now)
         case .dtls:
             showReceived(datagram.bytes, on: path, now: now)
@@ -28,6 +31,7 @@ extension PeerEngine {
         case .other: packetsDiscarded += 1
         }
         settle(now: now)
+        return isAuthentic
     }
 
     func feedEarlyDatagrams(now: Instant) {

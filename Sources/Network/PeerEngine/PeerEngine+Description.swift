@@ -78,6 +78,7 @@ extension PeerEngine {
     private func apply(_ session: NegotiatedSession, _ remote: RemoteTransport, now: Instant) {
         negotiated = session
         makeStreams(session)
+        negotiatedWishes = wishes(in: session)
         remoteFingerprints = remote.fingerprints
         configureReceiving(session, now: now)
         isToldOfEachPacket =
@@ -108,7 +109,7 @@ extension PeerEngine {
             ice.addRemoteCandidate(
                 ICECandidate(
                     foundation: line.foundation, priority: line.priority, address: address, type: type,
-                    relatedAddress: line.relatedAddress),
+                    transport: line.transport == "tcp" ? .tcp : .udp, relatedAddress: line.relatedAddress),
                 now: now)
         }
     }
@@ -148,6 +149,8 @@ extension PeerEngine {
         configuration.payloadByteLimit = Self.maximumPayloadByteCount
         configuration.extensions = extensionBlock(of: media)
         configuration.wallClock = self.configuration.wallClock
+        configuration.playoutDelay = self.configuration.media.first { $0.kind == media.kind }?.playoutDelay
+            .map(HeaderExtensionValues.PlayoutDelay.init)
         return RTPSendStream(configuration, using: &random)
     }
 

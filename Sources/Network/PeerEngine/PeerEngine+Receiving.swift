@@ -10,14 +10,11 @@ extension PeerEngine {
     private static var announcedSourceTimeout: Duration { .milliseconds(200) }
 
     /// The header extensions that we use, in the order of the ids that we offer.
-    ///
-    /// Pictures are turned before they are encoded, since one encoding serves all receivers: `video-orientation` would
-    /// help only those who take it.
     static func headerExtensions(_ kind: MediaConfiguration.Kind) -> [HeaderExtensionIDs.Kind] {
         let common: [HeaderExtensionIDs.Kind] = [
             .mid, .transportSequenceNumber, .absoluteSendTime, .absoluteCaptureTime,
         ]
-        return kind == .audio ? common + [.audioLevel] : common
+        return common + (kind == .audio ? [.audioLevel] : [.videoOrientation, .playoutDelay])
     }
 
     /// By XR where the sender answers it, else by ICE's checks.
@@ -31,6 +28,7 @@ extension PeerEngine {
         case .video:
             followVideoSource(of: header, hasMID: mid != nil, now: now)
             videoReceiver?.handle(header, packet: packet, now: now)
+            videoReceiver?.handle(values, of: header)
             if let time = values.absoluteCaptureTime { videoReceiver?.handle(time, of: header) }
         case .audio:
             followAudioSource(of: header, hasMID: mid != nil, now: now)

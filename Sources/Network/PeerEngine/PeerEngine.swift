@@ -32,6 +32,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     var videoReceiver: RTPVideoReceiveStream?
     var audioReceiver: RTPAudioReceiveStream?
     var negotiated: NegotiatedSession?
+    var negotiatedWishes = PeerWishes()
 
     var state: PeerConnectionState = .new
     var events: [PeerEvent] = []
@@ -78,6 +79,7 @@ package final class PeerEngine<Security: TransportSecurity> {
         var random = random
         ice = ICEAgent(role: .controlled, options: configuration.iceOptions, pacer: pacer, random: random.split())
         for address in configuration.localAddresses { ice.addLocalHost(address, now: now) }
+        for address in configuration.passiveAddresses { ice.addPassiveHost(address, now: now) }
         if !configuration.gathersCandidates { ice.endLocalCandidates(now: now) }
         cname = RandomToken.make(length: 16, using: &random)
         var tracks: [MediaConfiguration.Track] = []
@@ -90,7 +92,7 @@ package final class PeerEngine<Security: TransportSecurity> {
                     kind: media.kind, sends: media.sends, receives: media.receives, ssrc: ssrc,
                     retransmissionSSRC: media.kind == .video ? retransmissionSSRC : nil,
                     repairSSRC: media.kind == .video && media.sends ? repairSSRC : nil,
-                    headerExtensions: Self.headerExtensions(media.kind).map(\.uri)))
+                    headerExtensions: Self.headerExtensions(media.kind).map(\.uri), isStereo: media.isStereo))
         }
         negotiation = OfferAnswerMachine(
             configuration: MediaConfiguration(tracks: tracks, cname: cname, streamID: "emisora"),
@@ -177,7 +179,8 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// Writes the next datagram into `buffer`, which holds 1500 bytes; `nil` when there is nothing to send.
     package func pollTransmit(into buffer: inout MutableRawSpan, now: Instant) -> Transmit? {
         if let transmit = ice.pollTransmit(into: &buffer, now: now) {
-            let path = ICEPath(local: transmit.source, remote: transmit.destination)
+            let path = ICEPath(
+                local: transmit.source, remote: transmit.destination, transport: transmit.transport)
             showSent(buffer, byteCount: transmit.byteCount, on: path, now: now)
             return transmit
         }
@@ -187,7 +190,7 @@ package final class PeerEngine<Security: TransportSecurity> {
             ? pollGoodbye(into: &buffer, now: now)
             : pollSecurity(into: &buffer, now: now) ?? pollReport(into: &buffer, now: now)
                 ?? pollMedia(into: &buffer, now: now)
-        return byteCount.map { Transmit(byteCount: $0, source: path.local, destination: path.remote) }
+        return byteCount.map { path.transmit(byteCount: $0) }
     }
 
     /// Says BYE and `close_notify`; drain `pollTransmit` afterwards. Nothing is sent or accepted after that.
@@ -222,6 +225,7 @@ package final class PeerEngine<Security: TransportSecurity> {
             case .stateChanged(.failed(let reason)): enter(.failed, reason: reason)
             case .localCandidate(let candidate): tell(candidate)
             case .localCandidatesEnded: tellEnd()
+            case .connectionWanted(let address): events.append(.connectionWanted(to: address))
             case .stateChanged: break
             }
         }

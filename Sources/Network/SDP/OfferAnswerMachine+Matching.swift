@@ -53,8 +53,11 @@ extension OfferAnswerMachine {
         guard offer.media.count >= local.media.count else {
             throw .invalid(reason: "it has fewer media sections than the session")
         }
-        for (old, new) in zip(local.media, offer.media) where !old.isRejected && new.kind != old.kind {
-            throw .invalid(reason: "it changes the kind of a media section in use")
+        for (old, new) in zip(local.media, offer.media) where !old.isRejected {
+            guard new.kind == old.kind else { throw .invalid(reason: "it changes the kind of a media section in use") }
+            guard new.isRejected || old.mid == nil || new.mid == old.mid else {
+                throw .invalid(reason: "it changes the a=mid of a media section in use")
+            }
         }
     }
 
@@ -121,10 +124,13 @@ extension OfferAnswerMachine {
                 nack: has("nack"), pictureLossIndication: has("nack pli"), fullIntraRequest: has("ccm fir"),
                 transportWide: isTransportWide && !perPacket, perPacket: perPacket, receiverEstimate: has("goog-remb"),
                 temporaryMaximum: has("ccm tmmbr")),
-            opus: track.kind == .audio ? OpusParameters(parsing: parameters) : OpusParameters(),
+            opus: track.kind == .audio
+                ? OpusParameters(
+                    parsing: parameters, packetTime: remote.packetTime, maximumPacketTime: remote.maximumPacketTime)
+                : OpusParameters(),
             vp8: track.kind == .video ? VP8Parameters(parsing: parameters) : VP8Parameters(),
             isRTCPReducedSize: remote.isRTCPReducedSize, index: index, remoteStreamID: remote.streamID,
-            remoteTrackID: remote.trackID)
+            remoteTrackID: remote.trackID, remoteRetransmissionGroups: remote.retransmissionGroups)
     }
 
     /// The m-line whose transport everything uses: the first of the bundle that is accepted (RFC 8843 §7.3.1). Some

@@ -29,6 +29,9 @@ package struct MediaSection: Hashable, Sendable {
     /// Feedback by payload type; `nil` stands for `*`.
     package var feedback: [FeedbackLine] = []
     package var extensions: [ExtensionMap] = []
+    /// `a=ptime` and `a=maxptime`, in milliseconds (RFC 8866 §6.4).
+    package var packetTime: Int?
+    package var maximumPacketTime: Int?
     package var isRTCPMultiplexed = false
     package var isRTCPReducedSize = false
     package var isBundleOnly = false
@@ -45,6 +48,8 @@ package struct MediaSection: Hashable, Sendable {
     package var repairGroups: [RepairGroup] = []
     package var streamID: String?
     package var trackID: String?
+    package var rids: [RIDLine] = []
+    package var simulcast: SimulcastLine?
 
     package init(kind: String, port: UInt16, protocolName: String, formats: [String]) {
         self.kind = kind

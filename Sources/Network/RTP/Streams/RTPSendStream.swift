@@ -27,6 +27,8 @@ package struct RTPSendStream: Sendable {
         package var extensions: HeaderExtensionBlock?
         /// For the time of capture, where an id was negotiated for it.
         package var wallClock: WallClock?
+        /// Bounds for the time from capture to display, where an id was negotiated for them.
+        package var playoutDelay: HeaderExtensionValues.PlayoutDelay?
         /// How long a packet can be asked for again.
         package var historyDuration: Duration = .seconds(1)
         package var historyPacketLimit = 2048
@@ -101,6 +103,8 @@ package struct RTPSendStream: Sendable {
     private var last: LastFrame?
     private var lastFIR: LastFIR?
     private var lastCaptureTimeAt: Instant?
+    private var lastOrientation = HeaderExtensionValues.VideoOrientation.upright
+    private var playoutDelay: PlayoutDelayAnnouncement?
     /// Of this SSRC since it began, for sender reports.
     private var counters = SenderCounters()
     var sound: REDSoundBlocks?
@@ -116,6 +120,9 @@ package struct RTPSendStream: Sendable {
         nextSequenceNumber = Self.firstSequenceNumber(using: &generator)
         nextRTXSequenceNumber = Self.firstSequenceNumber(using: &generator)
         history = PacketHistory(duration: configuration.historyDuration, limit: configuration.historyPacketLimit)
+        if configuration.extensions?.ids.playoutDelay != nil {
+            playoutDelay = configuration.playoutDelay.map(PlayoutDelayAnnouncement.init)
+        }
         makeRepair(using: &generator)
     }
 
@@ -182,6 +189,8 @@ package struct RTPSendStream: Sendable {
             var values = values
             values.audioLevel = queued.frame.audioLevel
             if packetIndex == 0 { values.absoluteCaptureTime = absoluteCaptureTime(of: queued, now: now) }
+            if isLast { values.videoOrientation = orientation(of: queued.frame) }
+            values.playoutDelay = playoutDelay?.value(for: nextSequenceNumber, isKeyFrame: queued.frame.isKeyFrame)
             let (frame, payloadType) = addRedundancy(to: queued)
             let packet = frame.packets[packetIndex]
             let entry = PacketHistory.Entry(
@@ -265,6 +274,7 @@ package struct RTPSendStream: Sendable {
         remoteStatistics.packetsLost = Int64(block.cumulativeLost)
         remoteStatistics.fractionLost = Double(block.fractionLost) / 256
         remoteStatistics.jitter = Double(block.jitter) / Double(clock.rate)
+        playoutDelay?.handleReport(highest: UInt16(truncatingIfNeeded: block.extendedHighestSequenceNumber))
         guard block.lastSenderReport != 0 else { return }
         let measured = RTCPRoundTrip.duration(
             since: block.lastSenderReport, held: block.delaySinceLastSenderReport, wallClock: wallClock, now: now)
@@ -302,6 +312,7 @@ package struct RTPSendStream: Sendable {
         retransmissions.removeAll()
         counters = SenderCounters()
         lastFIR = nil
+        playoutDelay?.restart()
     }
 
     // MARK: Inside
@@ -322,9 +333,11 @@ package struct RTPSendStream: Sendable {
             let expected = last.timestamp &+ duration
             let gap = isLongPause ? elapsed - Int64(duration) : Int64(Int32(bitPattern: exact &- expected))
             // Capture times jitter around the sample clock; only a real gap, of more than two and a half packets, may
-            // move it, and then by whole packets.
-            guard gap * 2 > Int64(duration) * 5 else { return expected }
-            return expected &+ UInt32(truncatingIfNeeded: gap / Int64(duration) * Int64(duration))
+            // move it, and then by whole packets. Behind silence that was not sent there is one.
+            let startsTalkspurt = frame.packets.first?.marker == true
+            guard gap * 2 > Int64(duration) * (startsTalkspurt ? 1 : 5) else { return expected }
+            let packets = (gap + Int64(duration) / 2) / Int64(duration)
+            return expected &+ UInt32(truncatingIfNeeded: packets * Int64(duration))
         }
         // Two frames never share a timestamp, else receivers take them for one.
         return isLongPause || Int32(bitPattern: exact &- last.timestamp) > 0 ? exact : last.timestamp &+ 1
@@ -363,6 +376,8 @@ package struct RTPSendStream: Sendable {
         guard budget.spend(byteCount: packet.byteCount + RTPHeader.fixedByteCount) else { return nil }
         var values = values
         values.audioLevel = entry.frame.audioLevel
+        values.videoOrientation = entry.values.videoOrientation
+        values.playoutDelay = entry.values.playoutDelay
         var sent = SentPacket(byteCount: 0, ssrc: configuration.ssrc, sequenceNumber: number)
         let written: Int?
         if let ssrc = configuration.rtxSSRC, let payloadType = configuration.rtxPayloadType {
@@ -412,6 +427,15 @@ package struct RTPSendStream: Sendable {
         if let last = lastCaptureTimeAt, now - last < .seconds(1) { return nil }
         lastCaptureTimeAt = now
         return HeaderExtensionValues.AbsoluteCaptureTime(timestamp: wallClock.ntp(at: queued.captureTime))
+    }
+
+    /// For the last packet of a picture (3GPP TS 26.114 §7.4.5): with key frames and with each change; of turned
+    /// pictures with all, since libwebrtc's receiver takes one of which nothing is said for upright.
+    private mutating func orientation(of frame: PacketizedFrame) -> HeaderExtensionValues.VideoOrientation? {
+        guard configuration.extensions?.ids.videoOrientation != nil else { return nil }
+        defer { lastOrientation = frame.orientation }
+        let isNews = frame.isKeyFrame || frame.orientation != lastOrientation || frame.orientation != .upright
+        return isNews ? frame.orientation : nil
     }
 
     private mutating func count(byteCount: Int, payloadByteCount: Int) {
