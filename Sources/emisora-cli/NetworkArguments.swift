@@ -8,8 +8,10 @@ struct NetworkArguments {
     private var isRelayOnly = false
     private var interfaces: [String] = []
     private var ports: ClosedRange<UInt16>?
+    private var usesTCPCandidates = true
     private var natAddresses: [IPAddress] = []
     private var certificateAuthorities: String?
+    private var certificateFile: String?
 
     /// The options' table; each value goes through `change`.
     static func options(_ change: @escaping ((inout NetworkArguments) -> Void) -> Void) -> [Arguments.Option] {
@@ -38,6 +40,13 @@ struct NetworkArguments {
                 change { $0.certificateAuthorities = file }
                 return !file.isEmpty
             },
+            .init(
+                name: "certificate", values: "FILE.pem",
+                help: "the certificate by which peers know this side again; made when it is not there"
+            ) { file in
+                change { $0.certificateFile = file }
+                return !file.isEmpty
+            },
             .init(name: "relay-only", values: "", help: "only by TURN servers: nobody learns this machine's addresses")
             {
                 _ in
@@ -49,9 +58,18 @@ struct NetworkArguments {
                 change { $0.interfaces.append(name) }
                 return !name.isEmpty
             },
-            .init(name: "ports", values: "FIRST-LAST, 1-65535", help: "only these UDP ports of this machine") { text in
+            .init(name: "ports", values: "FIRST-LAST, 1-65535", help: "only these ports of this machine, UDP and TCP") {
+                text in
                 guard let range = portRange(text) else { return false }
                 change { $0.ports = range }
+                return true
+            },
+            .init(
+                name: "no-tcp", values: "",
+                help: "no connections over TCP with viewers that UDP does not get through to"
+            ) {
+                _ in
+                change { $0.usesTCPCandidates = false }
                 return true
             },
             .init(
@@ -80,7 +98,8 @@ struct NetworkArguments {
         return Session.Options(
             addresses: interfaces.isEmpty ? .automatic : .interfaces(interfaces),
             iceServers: urls.isEmpty ? [] : [ICEServer(urls: urls, username: username, credential: credential)],
-            iceTransportPolicy: isRelayOnly ? .relay : .all, ports: ports, natAddresses: natAddresses,
-            certificateAuthorities: certificateAuthorities)
+            iceTransportPolicy: isRelayOnly ? .relay : .all, ports: ports, usesTCPCandidates: usesTCPCandidates,
+            natAddresses: natAddresses, certificateAuthorities: certificateAuthorities,
+            certificateFile: certificateFile)
     }
 }

@@ -128,7 +128,9 @@ extension SessionCore {
             channel.send(.bye(subscription: id, reason: .connectionFailed))
             endDelivery(id, reason: reason, now: now)
         case .stateChanged(.closed, let reason): endDelivery(id, reason: reason, now: now)
-        case .stateChanged, .remoteSourceEnded, .localCandidate, .selectedPathChanged, .localAddressLost: break
+        case .stateChanged, .remoteSourceEnded, .localCandidate, .selectedPathChanged, .localAddressLost,
+            .connectionWanted:
+            break
         }
     }
 

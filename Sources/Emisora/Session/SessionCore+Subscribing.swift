@@ -101,7 +101,7 @@ extension SessionCore {
             endSubscription(
                 id, reason: "The publisher ended the stream.", error: .system("The publisher ended the stream."))
         case .stateChanged, .keyFrameNeeded, .targetBitrateChanged, .localCandidate, .selectedPathChanged,
-            .localAddressLost:
+            .localAddressLost, .connectionWanted:
             break
         }
     }

@@ -31,17 +31,21 @@ package struct PeerConfiguration: Sendable {
     package var wallClock: WallClock
     /// Addresses of the sockets that can be sent from, best first.
     package var localAddresses: [SocketAddress]
+    /// Addresses of the sockets that take TCP connections, best first.
+    package var passiveAddresses: [SocketAddress]
     package var iceOptions: ICEOptions
     /// Whether candidates follow that others find (`addServerReflexive`, `addRelayed`), until `endLocalCandidates`.
     package var gathersCandidates: Bool
 
     package init(
-        media: [Media], wallClock: WallClock, localAddresses: [SocketAddress], iceOptions: ICEOptions = ICEOptions(),
+        media: [Media], wallClock: WallClock, localAddresses: [SocketAddress],
+        passiveAddresses: [SocketAddress] = [], iceOptions: ICEOptions = ICEOptions(),
         gathersCandidates: Bool = false
     ) {
         self.media = media
         self.wallClock = wallClock
         self.localAddresses = localAddresses
+        self.passiveAddresses = passiveAddresses
         self.iceOptions = iceOptions
         self.gathersCandidates = gathersCandidates
     }

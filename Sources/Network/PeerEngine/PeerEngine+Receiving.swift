@@ -22,7 +22,7 @@ extension PeerEngine {
 
     func handleRTP(_ header: RTPHeader, packet: RawSpan, now: Instant) {
         let values = HeaderExtensionValues(of: header, in: packet, ids: receiving.ids)
-        receiving.handle(values, ssrc: header.ssrc, byteCount: packet.byteCount, now: now)
+        receiving.handle(values, of: header, byteCount: packet.byteCount, now: now)
         let mid = mid(of: header, in: packet)
         switch kind(of: header, mid: mid) {
         case .video:
@@ -60,7 +60,7 @@ extension PeerEngine {
     }
 
     private func followVideoSource(of header: RTPHeader, hasMID: Bool, now: Instant) {
-        guard let receiver = videoReceiver, header.payloadType == receiver.configuration.payloadType,
+        guard let receiver = videoReceiver, receiver.isMedia(payloadType: header.payloadType),
             let known = receiver.ssrc, known != header.ssrc, let last = receiver.lastPacketReceivedAt,
             now - last > (hasMID ? Self.announcedSourceTimeout : Self.sourceTimeout)
         else { return }

@@ -77,6 +77,13 @@ struct AttributeReader {
             guard let stream = words.first else { throw malformed("a=msid needs a stream id") }
             section.streamID = String(stream)
             section.trackID = words.count > 1 ? String(words[1]) : nil
+        case "rid": try readRID(value, line: line)
+        case "simulcast":
+            guard section.simulcast == nil else { throw malformed("the media section has an a=simulcast already") }
+            guard let simulcast = SimulcastLine(parsing: value) else {
+                throw malformed("a=simulcast needs send or recv and up to \(RIDLine.maximumCount) streams")
+            }
+            section.simulcast = simulcast
         default: break
         }
     }
@@ -116,6 +123,16 @@ struct AttributeReader {
             "header extensions", limit: SessionDescriptionParser.maximumInherited)
     }
 
+    private mutating func readRID(_ value: Substring, line: Int) throws(SDPError) {
+        guard let rid = RIDLine(parsing: value) else {
+            throw .malformed(line: line, reason: "a=rid needs a name, send or recv, and parameters as name=value;…")
+        }
+        guard !section.rids.contains(where: { $0.id == rid.id }) else {
+            throw .malformed(line: line, reason: "the media section has an a=rid of that name already")
+        }
+        try Self.append(rid, to: &section.rids, "rids in a media section", limit: 2 * RIDLine.maximumCount)
+    }
+
     private mutating func readSSRC(_ value: Substring, line: Int) throws(SDPError) {
         let words = SDPText.words(value, maximumSplits: 1)
         guard let first = words.first, let ssrc: UInt32 = SDPText.decimal(first) else {
@@ -142,10 +159,17 @@ struct AttributeReader {
         guard let semantics = words.first, !numbers.isEmpty, numbers.count == words.count - 1 else {
             throw .malformed(line: line, reason: "a=ssrc-group needs its semantics and 32-bit numbers")
         }
-        guard semantics == "FID", numbers.count == 2 else { return }
-        try Self.append(
-            RetransmissionGroup(media: numbers[0], retransmission: numbers[1]), to: &section.retransmissionGroups,
-            "ssrc groups")
+        guard numbers.count == 2 else { return }
+        switch semantics {
+        case "FID":
+            try Self.append(
+                RetransmissionGroup(media: numbers[0], retransmission: numbers[1]), to: &section.retransmissionGroups,
+                "ssrc groups")
+        case "FEC-FR":
+            try Self.append(
+                RepairGroup(media: numbers[0], repair: numbers[1]), to: &section.repairGroups, "ssrc groups")
+        default: break
+        }
     }
 
     private static func append<Element>(

@@ -7,9 +7,12 @@ package struct NegotiatedSession: Hashable, Sendable {
         /// What goes into the header of packets we send and is expected in those we receive.
         package var payloadType: UInt8
         package var retransmissionPayloadType: UInt8?
+        /// Further repair that both descriptions have.
+        package var repair: RepairFormats
         /// Local SSRCs, when we send.
         package var ssrc: UInt32
         package var retransmissionSSRC: UInt32?
+        package var repairSSRC: UInt32?
         /// SSRCs that the peer announced, media first; often empty.
         package var remoteSSRCs: [UInt32]
         /// Header extensions that we may write into what we send …
@@ -26,6 +29,13 @@ package struct NegotiatedSession: Hashable, Sendable {
         /// Ids of the peer's MediaStream and track, when it sends and says so.
         package var remoteStreamID: String?
         package var remoteTrackID: String?
+        /// SSRCs of the peer with those of their retransmissions, as far as it announced them.
+        package var remoteRetransmissionGroups: [RetransmissionGroup] = []
+        /// The streams that we send where the peer takes simulcast, the one that it prefers first; empty: one stream
+        /// without a name, `ssrc`.
+        package var sendLayers: [SendLayer] = []
+        /// The stream that we take of the peer's simulcast; `nil`: it has none.
+        package var receiveRID: String?
 
         package var midExtensionID: UInt8? { sendExtensions.first { $0.uri == ExtensionMap.midURI }?.id }
     }
@@ -37,8 +47,24 @@ package struct NegotiatedSession: Hashable, Sendable {
         package var fullIntraRequest = false
         /// Transport-wide congestion control feedback.
         package var transportWide = false
+        /// Congestion control feedback on each packet by SSRC and number (RFC 8888); never beside transport-wide one.
+        package var perPacket = false
         package var receiverEstimate = false
         package var temporaryMaximum = false
+    }
+
+    /// One stream of a simulcast that we send (RFC 8853).
+    package struct SendLayer: Hashable, Sendable {
+        /// Which of the track's encodings.
+        package var encoding: Int
+        /// Its name in the descriptions, which is the offerer's.
+        package var rid: String
+        package var ssrc: UInt32
+        package var retransmissionSSRC: UInt32?
+        /// The peer wants it later, if at all.
+        package var isPaused: Bool
+        /// What the peer takes at most, in bits a second.
+        package var maximumBitrate: Int?
     }
 
     package enum DTLSRole: Hashable, Sendable {

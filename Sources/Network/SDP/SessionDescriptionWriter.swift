@@ -44,7 +44,10 @@ extension MediaSection {
             lines.append("a=extmap:\(map.id)" + (map.direction.map { "/\($0.rawValue)" } ?? "") + " \(map.uri)")
         }
         if let streamID { lines.append("a=msid:\(streamID)" + (trackID.map { " \($0)" } ?? "")) }
+        for rid in rids { lines.append("a=rid:\(rid.text)") }
+        if let simulcast { lines.append("a=simulcast:\(simulcast.text)") }
         for group in retransmissionGroups { lines.append("a=ssrc-group:FID \(group.media) \(group.retransmission)") }
+        for group in repairGroups { lines.append("a=ssrc-group:FEC-FR \(group.media) \(group.repair)") }
         for line in ssrcs {
             // Some receivers want at least one attribute behind each ssrc; RFC 5576 §6.1 has cname for that.
             lines.append("a=ssrc:\(line.ssrc)" + (line.cname.map { " cname:\($0)" } ?? ""))

@@ -15,6 +15,14 @@ package struct RTPSendStream: Sendable {
         /// With both of these retransmissions use RTX (RFC 4588); else they repeat the packet on the media SSRC.
         package var rtxSSRC: UInt32?
         package var rtxPayloadType: UInt8?
+        /// Sound may carry the packets before it once more under this type (RED), see
+        /// ``RTPSendStream/redundancyDepth``.
+        package var redPayloadType: UInt8?
+        /// With both of these parity packets may be sent (FlexFEC), see ``RTPSendStream/protection``.
+        package var flexfecSSRC: UInt32?
+        package var flexfecPayloadType: UInt8?
+        /// What a payload made here may take.
+        package var payloadByteLimit = 1_100
         /// Written into every packet, retransmissions included: the MID, when an id was negotiated for it.
         package var extensions: HeaderExtensionBlock?
         /// For the time of capture, where an id was negotiated for it.
@@ -59,7 +67,7 @@ package struct RTPSendStream: Sendable {
         case any
     }
 
-    private struct QueuedFrame: Sendable {
+    struct QueuedFrame: Sendable {
         var frame: PacketizedFrame
         var timestamp: UInt32
         var captureTime: Instant
@@ -79,7 +87,7 @@ package struct RTPSendStream: Sendable {
     }
 
     package private(set) var configuration: Configuration
-    package private(set) var statistics = OutboundRTPStatistics()
+    package internal(set) var statistics = OutboundRTPStatistics()
     package private(set) var remoteStatistics = RemoteInboundRTPStatistics()
     /// From the newest report; paces repeats of retransmissions.
     package private(set) var roundTripTime: Duration?
@@ -99,6 +107,10 @@ package struct RTPSendStream: Sendable {
     private var playoutDelay: PlayoutDelayAnnouncement?
     /// Of this SSRC since it began, for sender reports.
     private var counters = SenderCounters()
+    var sound: REDSoundBlocks?
+    var parity: FlexFECSender?
+    /// What redundancy adds to sound, bits a second.
+    package internal(set) var redundantBitrate = 0
 
     /// Starts a stream at random sequence numbers and a random timestamp (RFC 3550 §5.1).
     package init(_ configuration: Configuration, using generator: inout some RandomNumberGenerator) {
@@ -111,13 +123,16 @@ package struct RTPSendStream: Sendable {
         if configuration.extensions?.ids.playoutDelay != nil {
             playoutDelay = configuration.playoutDelay.map(PlayoutDelayAnnouncement.init)
         }
+        makeRepair(using: &generator)
     }
 
     // MARK: Media
 
     package var queuedFrameCount: Int { queue.count }
     package var hasRetransmissions: Bool { !retransmissions.isEmpty }
-    package var hasPackets: Bool { !queue.isEmpty || !retransmissions.isEmpty }
+    package var hasPackets: Bool { hasMedia || !retransmissions.isEmpty }
+    /// Packets of frames, or parity packets over those that went out.
+    package var hasMedia: Bool { !queue.isEmpty || parity?.hasPackets == true }
     /// Payload of the frames that wait, less what went out of the first.
     package private(set) var queuedByteCount = 0
 
@@ -160,11 +175,11 @@ package struct RTPSendStream: Sendable {
             }
         }
         guard choice != .retransmission else { return nil }
+        if let sent = writeParity(values, into: &buffer) { return sent }
         while let queued = queue.first {
             let packetIndex = nextPacketIndex
-            let packet = queued.frame.packets[packetIndex]
             let isLast = packetIndex + 1 == queued.frame.packets.count
-            queuedByteCount -= packet.byteCount
+            queuedByteCount -= queued.frame.packets[packetIndex].byteCount
             if isLast {
                 queue.removeFirst()
                 nextPacketIndex = 0
@@ -176,13 +191,17 @@ package struct RTPSendStream: Sendable {
             if packetIndex == 0 { values.absoluteCaptureTime = absoluteCaptureTime(of: queued, now: now) }
             if isLast { values.videoOrientation = orientation(of: queued.frame) }
             values.playoutDelay = playoutDelay?.value(for: nextSequenceNumber, isKeyFrame: queued.frame.isKeyFrame)
+            let (frame, payloadType) = addRedundancy(to: queued)
+            let packet = frame.packets[packetIndex]
             let entry = PacketHistory.Entry(
-                sequenceNumber: nextSequenceNumber, timestamp: queued.timestamp, frame: queued.frame,
-                packetIndex: packetIndex, values: values, sentAt: now)
+                sequenceNumber: nextSequenceNumber, timestamp: queued.timestamp, frame: frame,
+                packetIndex: packetIndex, payloadType: payloadType, values: values, sentAt: now)
             nextSequenceNumber &+= 1
             history.append(entry, now: now)
             guard let byteCount = write(entry, into: &buffer) else { continue }
 
+            parity?.handleMedia(buffer.bytes.extracting(0..<byteCount))
+            if isLast { parity?.finishGroup() }
             counters.count(octets: packet.byteCount)
             count(byteCount: byteCount, payloadByteCount: packet.byteCount)
             statistics.totalPacketSendDelay += (now - queued.enqueuedAt).inSeconds
@@ -284,6 +303,9 @@ package struct RTPSendStream: Sendable {
     ) {
         configuration.ssrc = ssrc
         configuration.rtxSSRC = rtxSSRC
+        // The peer knows parity packets as those of the old SSRC.
+        configuration.flexfecSSRC = nil
+        parity = nil
         nextSequenceNumber = Self.firstSequenceNumber(using: &generator)
         nextRTXSequenceNumber = Self.firstSequenceNumber(using: &generator)
         history.removeAll()
@@ -330,7 +352,7 @@ package struct RTPSendStream: Sendable {
     private func write(_ entry: PacketHistory.Entry, into buffer: inout MutableRawSpan) -> Int? {
         let packet = entry.frame.packets[entry.packetIndex]
         let header = RTPHeader(
-            marker: packet.marker, payloadType: configuration.payloadType, sequenceNumber: entry.sequenceNumber,
+            marker: packet.marker, payloadType: entry.payloadType, sequenceNumber: entry.sequenceNumber,
             timestamp: entry.timestamp, ssrc: configuration.ssrc)
         do throws(ByteError) {
             var writer = ByteWriter(&buffer)

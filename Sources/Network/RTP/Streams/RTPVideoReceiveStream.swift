@@ -84,11 +84,16 @@ package struct RTPVideoReceiveStream: Sendable {
             || configuration.redundancy?.accepts(payloadType) == true
     }
 
+    /// Whether it is a type of the media SSRC's: plain, or inside RED.
+    package func isMedia(payloadType: UInt8) -> Bool {
+        payloadType == configuration.payloadType || payloadType == configuration.redundancy?.redPayloadType
+    }
+
     /// Takes a decrypted packet with its parsed header.
     package mutating func handle(_ header: RTPHeader, packet: RawSpan, now: Instant) {
         guard header.payload.upperBound <= packet.byteCount else { return }
         let redundancy = configuration.redundancy
-        if header.payloadType == configuration.payloadType || header.payloadType == redundancy?.redPayloadType {
+        if isMedia(payloadType: header.payloadType) {
             handleMedia(header, packet, now: now)
         } else if header.payloadType == configuration.rtxPayloadType
             || header.payloadType == redundancy?.redRTXPayloadType
@@ -300,6 +305,7 @@ package struct RTPVideoReceiveStream: Sendable {
             guard let header = try? RTPHeader(parsing: recovered.packet.span.bytes),
                 header.payloadType == configuration.payloadType
             else { continue }
+            counters.packetsRepaired += 1
             insert(recovered.number, header, recovered.packet.span.bytes.extracting(header.payload), now: now)
         }
     }
