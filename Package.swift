@@ -187,8 +187,8 @@ let package = Package(
         .testTarget(
             name: "EmisoraTests",
             dependencies: [
-                "Emisora", "EmisoraCore", "EmisoraEventLoop", "EmisoraICE", "EmisoraSignalingClient",
-                "EmisoraSignalingProtocol",
+                "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraEventLoop", "EmisoraICE",
+                "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
             ],
             path: "Tests/Emisora"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
