@@ -187,8 +187,8 @@ let package = Package(
         .testTarget(
             name: "EmisoraTests",
             dependencies: [
-                "Emisora", "EmisoraCore", "EmisoraEventLoop", "EmisoraICE", "EmisoraSignalingClient",
-                "EmisoraSignalingProtocol",
+                "Emisora", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop", "EmisoraICE", "EmisoraSTUN",
+                "EmisoraSignalingClient", "EmisoraSignalingProtocol",
             ],
             path: "Tests/Emisora"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
