@@ -187,8 +187,8 @@ let package = Package(
         .testTarget(
             name: "EmisoraTests",
             dependencies: [
-                "Emisora", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop", "EmisoraICE", "EmisoraSTUN",
-                "EmisoraSignalingClient", "EmisoraSignalingProtocol",
+                "Emisora", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop", "EmisoraICE", "EmisoraPeerEngine",
+                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
             ],
             path: "Tests/Emisora"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),

@@ -50,12 +50,16 @@ struct NetworkArguments {
                 change { $0.interfaces.append(name) }
                 return !name.isEmpty
             },
-            .init(name: "ports", values: "FIRST-LAST, 1-65535", help: "only these ports of this machine, UDP and TCP") { text in
+            .init(name: "ports", values: "FIRST-LAST, 1-65535", help: "only these ports of this machine, UDP and TCP") {
+                text in
                 guard let range = portRange(text) else { return false }
                 change { $0.ports = range }
                 return true
             },
-            .init(name: "no-tcp", values: "", help: "no connections over TCP with viewers that UDP does not get through to") {
+            .init(
+                name: "no-tcp", values: "",
+                help: "no connections over TCP with viewers that UDP does not get through to"
+            ) {
                 _ in
                 change { $0.usesTCPCandidates = false }
                 return true

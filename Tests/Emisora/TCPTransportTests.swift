@@ -58,7 +58,9 @@ private final class ListeningHub: @unchecked Sendable {
         credentials = try made.offers.map { (try value("ice-ufrag", $0), try value("ice-pwd", $0)) }
         let passive = try #require(made.offers[0].split(separator: "\r\n").first { $0.contains("tcptype passive") })
         let words = passive.split(separator: " ")
-        #expect(words[0].hasPrefix("a=candidate:") && words[1...2] == ["1", "tcp"] && words[6...] == ["typ", "host", "tcptype", "passive"])
+        #expect(
+            words[0].hasPrefix("a=candidate:") && words[1...2] == ["1", "tcp"]
+                && words[6...] == ["typ", "host", "tcptype", "passive"])
         address = SocketAddress(ip: try #require(IPAddress(String(words[4]))), port: try #require(UInt16(words[5])))
     }
 
@@ -130,7 +132,8 @@ private final class ListeningHub: @unchecked Sendable {
         slow.send([0])
         let guessing = try FramedClient(connectingTo: hub.address)
         for id in 0..<20 {
-            guessing.send(packet: try bindingRequest(ufrag: hub.credentials[0].ufrag, password: "wrong", id: UInt64(id)))
+            guessing.send(
+                packet: try bindingRequest(ufrag: hub.credentials[0].ufrag, password: "wrong", id: UInt64(id)))
         }
         var answers = 0
         while let packet = try guessing.receive() {

@@ -13,7 +13,8 @@ import Testing
             SocketAddress(ip: Addresses.natOutside, port: 1), base: Addresses.left, server: Addresses.stranger.ip,
             now: duel.now)
         duel.left.agent.addRelayed(
-            Addresses.stranger, mapped: Addresses.left, server: Addresses.stranger.ip, preference: 0xFFFF, now: duel.now)
+            Addresses.stranger, mapped: Addresses.left, server: Addresses.stranger.ip, preference: 0xFFFF, now: duel.now
+        )
         let other = SocketAddress(ip: Addresses.left2.ip, port: 443)
         duel.left.agent.addPassiveHost(other, now: duel.now)
         let candidates = duel.left.agent.localCandidates
@@ -42,7 +43,8 @@ import Testing
         #expect(left.selectedLocal?.address == TCPDuel.listener)
         #expect(left.selectedRemote?.transport == .tcp && left.selectedRemote?.type == .peerReflexive)
         // RFC 6544 §7.1: what the check says of its sender's priority is that of a peer-reflexive active candidate.
-        #expect(left.selectedRemote.map { $0.priority >> 29 } == duel.right.agent.statistics.selectedLocal.map { _ in 2 })
+        #expect(
+            left.selectedRemote.map { $0.priority >> 29 } == duel.right.agent.statistics.selectedLocal.map { _ in 2 })
         let right = duel.right.agent.statistics
         #expect(right.selectedLocal?.type == .host && right.selectedLocal?.address == path.local)
         #expect(right.selectedRemote?.type == .host && right.selectedRemote?.address == TCPDuel.listener)

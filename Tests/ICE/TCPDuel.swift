@@ -77,7 +77,8 @@ final class TCPDuel {
             settle()
             if condition() { return true }
             let next = [
-                left.agent.nextDeadline, right.agent.nextDeadline, deliveries.map(\.at).min(), connecting.map(\.at).min(),
+                left.agent.nextDeadline, right.agent.nextDeadline, deliveries.map(\.at).min(),
+                connecting.map(\.at).min(),
             ].compactMap { $0 }.min()
             guard let next, next <= end else {
                 now = end
@@ -135,7 +136,8 @@ final class TCPDuel {
             let path = ICEPath(
                 local: transmit.source, remote: transmit.destination, transport: transmit.transport)
             let connection = isLeft ? Self.mirrored(path) : path
-            let passes = path.transport == .udp ? hasUDP : connections.contains(connection) && !silent.contains(connection)
+            let passes =
+                path.transport == .udp ? hasUDP : connections.contains(connection) && !silent.contains(connection)
             guard passes else { continue }
             deliveries.append(
                 Delivery(

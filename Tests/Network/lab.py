@@ -1,7 +1,10 @@
 """Networks of the tests' own: namespaces joined by veth pairs, with NATs and firewalls by nftables."""
+import ctypes
 import itertools
 import os
+import socket
 import subprocess
+import threading
 
 
 def run(*command):
@@ -29,6 +32,22 @@ class Host:
 
     def __call__(self, *command):
         return run(*self.command, *command)
+
+    def connect(self, address, port):
+        """A TCP connection made on that machine."""
+        made = []
+
+        def connect():
+            # A thread has a network of its own, and takes it along when it ends.
+            with open(f"/run/netns/{self.name}") as namespace:
+                if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), 0) == 0:
+                    made.append(socket.create_connection((address, port), timeout=10))
+
+        thread = threading.Thread(target=connect)
+        thread.start()
+        thread.join()
+        assert made, f"no connection to {address}:{port} on {self.name}"
+        return made[0]
 
     def nft(self, *rules):
         for rule in rules:

@@ -3,6 +3,7 @@ import base64
 import json
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -14,6 +15,8 @@ from websockets.sync.client import connect
 
 
 class Browser:
+    """`host`: a machine of a lab that it runs on, with a `command` that runs programs there and `connect` for sockets."""
+
     name = ""
 
     def open(self, url):
@@ -45,10 +48,16 @@ class Browser:
 class Chromium(Browser):
     name = "chromium"
 
-    def __init__(self):
+    def __init__(self, host=None):
+        self._folder = tempfile.mkdtemp(prefix="emisora-chromium-")
+        executable = "/usr/bin/chromium"
+        if host is not None:
+            executable = pathlib.Path(self._folder, "chromium")
+            executable.write_text(f'#!/bin/sh\nexec {shlex.join(host.command)} /usr/bin/chromium "$@"\n')
+            executable.chmod(0o755)
         self._playwright = sync_playwright().start()
         self._browser = self._playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", headless=True,
+            executable_path=str(executable), headless=True,
             args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                   "--autoplay-policy=no-user-gesture-required"])
         self._page = self._browser.new_page(viewport={"width": 1100, "height": 800})
@@ -75,6 +84,7 @@ class Chromium(Browser):
             return
         self._browser.close()
         self._playwright.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class Firefox(Browser):
@@ -88,12 +98,12 @@ class Firefox(Browser):
         "app.update.enabled": False,
     }
 
-    def __init__(self):
+    def __init__(self, host=None):
         self._profile = tempfile.mkdtemp(prefix="emisora-firefox-")
         lines = [f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in self.PREFERENCES.items()]
         pathlib.Path(self._profile, "user.js").write_text("\n".join(lines))
         self._process = subprocess.Popen(
-            ["firefox-esr", "--headless", "--no-remote", "--profile", self._profile, "--remote-debugging-port=0",
+            [*(host.command if host else []), "firefox-esr", "--headless", "--no-remote", "--profile", self._profile, "--remote-debugging-port=0",
              "--width", "1100", "--height", "900"],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         url = None
@@ -107,7 +117,11 @@ class Firefox(Browser):
         # The pipe must not fill up while the browser lives.
         threading.Thread(target=self._process.stderr.read, daemon=True).start()
         self._id = 0
-        self._connection = connect(url + "/session", max_size=None)
+        there = None
+        if host is not None:
+            address, port = re.fullmatch(r"ws://([^:/]+):(\d+).*", url).groups()
+            there = host.connect(address, int(port))
+        self._connection = connect(url + "/session", max_size=None, sock=there)
         self._socket = self._connection.__enter__()
         self._command("session.new", {"capabilities": {}})
         # The first tab may show a page of the browser's own, where no script may run.
