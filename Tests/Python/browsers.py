@@ -1,6 +1,7 @@
 """The two browsers behind one small interface: open, evaluate, wait_for, screenshot, close."""
 import base64
 import json
+import os
 import pathlib
 import re
 import shlex
@@ -14,8 +15,19 @@ from playwright.sync_api import sync_playwright
 from websockets.sync.client import connect
 
 
+def trust(database, certificate):
+    """Makes a browser's certificate database trust an authority."""
+    folder = pathlib.Path(database)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "cert9.db").exists():
+        subprocess.run(["certutil", "-N", "-d", f"sql:{folder}", "--empty-password"], check=True)
+    subprocess.run(["certutil", "-A", "-d", f"sql:{folder}", "-n", "tests", "-t", "C,,", "-i", str(certificate)], check=True)
+
+
 class Browser:
-    """`host`: a machine of a lab that it runs on, with a `command` that runs programs there and `connect` for sockets."""
+    """`host`: a machine of a lab that it runs on, with a `command` that runs programs there and `connect` for sockets;
+    `authority`: the path of the certificate of an authority that it trusts beside those it knows; `address`: what names
+    under `.test` stand for."""
 
     name = ""
 
@@ -48,8 +60,12 @@ class Browser:
 class Chromium(Browser):
     name = "chromium"
 
-    def __init__(self, host=None):
+    def __init__(self, host=None, authority=None, address=None):
         self._folder = tempfile.mkdtemp(prefix="emisora-chromium-")
+        environment = dict(os.environ)
+        if authority is not None:
+            environment["HOME"] = self._folder
+            trust(pathlib.Path(self._folder, ".pki", "nssdb"), authority)
         executable = "/usr/bin/chromium"
         if host is not None:
             executable = pathlib.Path(self._folder, "chromium")
@@ -57,9 +73,10 @@ class Chromium(Browser):
             executable.chmod(0o755)
         self._playwright = sync_playwright().start()
         self._browser = self._playwright.chromium.launch(
-            executable_path=str(executable), headless=True,
+            executable_path=str(executable), headless=True, env=environment,
             args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                  "--autoplay-policy=no-user-gesture-required"])
+                  "--autoplay-policy=no-user-gesture-required",
+                  *([f"--host-resolver-rules=MAP *.test {address}"] if address else [])])
         self._page = self._browser.new_page(viewport={"width": 1100, "height": 800})
 
     def open(self, url):
@@ -98,9 +115,12 @@ class Firefox(Browser):
         "app.update.enabled": False,
     }
 
-    def __init__(self, host=None):
+    def __init__(self, host=None, authority=None, address=None):
         self._profile = tempfile.mkdtemp(prefix="emisora-firefox-")
-        lines = [f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in self.PREFERENCES.items()]
+        if authority is not None:
+            trust(self._profile, authority)
+        preferences = {**self.PREFERENCES, **({"network.dns.forceResolve": address} if address else {})}
+        lines = [f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in preferences.items()]
         pathlib.Path(self._profile, "user.js").write_text("\n".join(lines))
         self._process = subprocess.Popen(
             [*(host.command if host else []), "firefox-esr", "--headless", "--no-remote", "--profile", self._profile, "--remote-debugging-port=0",
