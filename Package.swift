@@ -187,8 +187,9 @@ let package = Package(
         .testTarget(
             name: "EmisoraTests",
             dependencies: [
-                "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraEventLoop", "EmisoraICE",
-                "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
+                "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
+                "EmisoraICE", "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient",
+                "EmisoraSignalingProtocol", "EmisoraVideo",
             ],
             path: "Tests/Emisora"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),

@@ -17,6 +17,6 @@ class Authority:
                 cwd=folder)
         openssl("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=turn.test", cwd=folder)
         # Not `127.0.0.2`, which a test counts on.
-        (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        (folder / "names").write_text("subjectAltName=DNS:localhost,DNS:turn.test,IP:127.0.0.1\n")
         openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
                 "-extfile", "names", "-out", "server.pem", cwd=folder)

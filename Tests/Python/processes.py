@@ -79,8 +79,8 @@ class Process:
 class Server(Process):
     def __init__(self, port=0, host="127.0.0.1", options=(), command=()):
         super().__init__("serve", "--host", host, "--port", port, *options, command=command)
-        self.host = host
-        self.port = int(self.wait_for_text(rf"http://{re.escape(host)}:(\d+)/").group(1))
+        self.host = f"[{host}]" if ":" in host else host
+        self.port = int(self.wait_for_text(rf"http://{re.escape(self.host)}:(\d+)/").group(1))
 
     def http(self, path):
         return f"http://{self.host}:{self.port}{path}"
