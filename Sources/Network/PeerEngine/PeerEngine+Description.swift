@@ -81,6 +81,7 @@ extension PeerEngine {
         remoteFingerprints = remote.fingerprints
         configureReceiving(session, now: now)
         security.setRemoteFingerprints(remote.fingerprints, now: now)
+        security.setEncryptedHeaderExtensions(session.encryptedExtensionIDs)
         // A connection that stands stays what it is through re-offers and restarts.
         if state == .new || state == .failed { enter(.connecting, reason: "") }
         ice.setRemoteCredentials(remote.credentials, now: now)
@@ -110,9 +111,10 @@ extension PeerEngine {
         }
     }
 
-    /// Streams that exist keep their numbers and counters across re-offers.
+    /// Streams that exist keep their numbers and counters across re-offers; their header extensions follow them.
     private func makeStreams(_ session: NegotiatedSession) {
         if let video = session.media(.video) {
+            videoSender?.setExtensions(extensionBlock(of: video))
             if video.direction.sends, videoSender == nil { videoSender = makeSender(video, clockRate: 90_000) }
             if video.direction.receives, videoReceiver == nil {
                 var configuration = RTPVideoReceiveStream.Configuration(payloadType: video.payloadType)
@@ -124,6 +126,7 @@ extension PeerEngine {
             }
         }
         if let audio = session.media(.audio) {
+            audioSender?.setExtensions(extensionBlock(of: audio))
             if audio.direction.sends, audioSender == nil { audioSender = makeSender(audio, clockRate: 48_000) }
             if audio.direction.receives, audioReceiver == nil {
                 audioReceiver = RTPAudioReceiveStream(.init(payloadType: audio.payloadType))

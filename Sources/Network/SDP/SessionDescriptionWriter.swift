@@ -38,9 +38,7 @@ extension MediaSection {
         for line in feedback {
             lines.append("a=rtcp-fb:\(line.payloadType.map { "\($0)" } ?? "*") \(line.value)")
         }
-        for map in extensions {
-            lines.append("a=extmap:\(map.id)" + (map.direction.map { "/\($0.rawValue)" } ?? "") + " \(map.uri)")
-        }
+        for map in extensions { lines.append("a=extmap:\(map.text)") }
         if let streamID { lines.append("a=msid:\(streamID)" + (trackID.map { " \($0)" } ?? "")) }
         for group in retransmissionGroups { lines.append("a=ssrc-group:FID \(group.media) \(group.retransmission)") }
         for line in ssrcs {
