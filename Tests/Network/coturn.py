@@ -30,7 +30,8 @@ class Coturn:
     USER = "lab"
     PASSWORD = "labpass"
 
-    def __init__(self, folder, authority, address="0.0.0.0", relay=None, port=None, tls_port=None, command=()):
+    def __init__(self, folder, authority, address="0.0.0.0", relay=None, port=None, tls_port=None, command=(), secret=None):
+        """`secret`: passwords are made of it (`use-auth-secret`), in place of one user's."""
         self.port = port or free_port()
         self.tls_port = tls_port or free_port()
         self.relay = relay or outside_address()
@@ -40,8 +41,9 @@ class Coturn:
         self.process = subprocess.Popen(
             [*command, "turnserver", "-n", f"--log-file={self._log}", "--no-stdout-log", "--simple-log", "-v",
              "-L", address, "-E", self.relay, "-p", str(self.port), "--tls-listening-port", str(self.tls_port),
-             "--min-port=49152", "--max-port=65535", "--realm=lab.test", "--fingerprint", "--lt-cred-mech",
-             f"--user={self.USER}:{self.PASSWORD}", "--allow-loopback-peers", "--no-dtls", "--no-cli",
+             "--min-port=49152", "--max-port=65535", "--realm=lab.test", "--fingerprint",
+             *(["--use-auth-secret", f"--static-auth-secret={secret}"] if secret else
+               ["--lt-cred-mech", f"--user={self.USER}:{self.PASSWORD}"]), "--allow-loopback-peers", "--no-dtls", "--no-cli",
              f"--userdb={folder}/users-{self.port}", f"--pidfile={folder}/pid-{self.port}",
              f"--cert={authority.server_certificate}", f"--pkey={authority.server_key}"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
