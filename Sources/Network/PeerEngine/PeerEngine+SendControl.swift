@@ -129,7 +129,8 @@ extension PeerEngine {
 
     /// - Parameter always: also an unchanged one, since media's part of it changed.
     func announceTarget(always: Bool = false) {
-        guard let target = sending.takeChangedTarget() ?? (always ? sending.decision.targetBitrate : nil) else { return }
+        let unchanged = always ? sending.decision.targetBitrate : nil
+        guard let target = sending.takeChangedTarget() ?? unchanged else { return }
         // One that nobody has fetched yet is out of date.
         events.removeAll { if case .targetBitrateChanged = $0 { true } else { false } }
         events.append(.targetBitrateChanged(target))
