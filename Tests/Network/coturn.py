@@ -30,8 +30,10 @@ class Coturn:
     USER = "lab"
     PASSWORD = "labpass"
 
-    def __init__(self, folder, authority, address="0.0.0.0", relay=None, port=None, tls_port=None, command=(), options=()):
-        """`address` and `relay` may be several, with a space between them."""
+    def __init__(self, folder, authority, address="0.0.0.0", relay=None, port=None, tls_port=None, command=(), options=(),
+                 secret=None):
+        """`address` and `relay` may be several, with a space between them; `secret`: passwords are made of it
+        (`use-auth-secret`), in place of one user's."""
         self.port = port or free_port()
         self.tls_port = tls_port or free_port()
         self.relay = relay or outside_address()
@@ -44,8 +46,9 @@ class Coturn:
         self.process = subprocess.Popen(
             [*command, "turnserver", "-n", f"--log-file={self._log}", "--no-stdout-log", "--simple-log", "-v",
              *listening, *relaying, "-p", str(self.port), "--tls-listening-port", str(self.tls_port),
-             "--min-port=49152", "--max-port=65535", "--realm=lab.test", "--fingerprint", "--lt-cred-mech",
-             f"--user={self.USER}:{self.PASSWORD}", "--allow-loopback-peers", "--no-dtls", "--no-cli",
+             "--min-port=49152", "--max-port=65535", "--realm=lab.test", "--fingerprint",
+             *(["--use-auth-secret", f"--static-auth-secret={secret}"] if secret else
+               ["--lt-cred-mech", f"--user={self.USER}:{self.PASSWORD}"]), "--allow-loopback-peers", "--no-dtls", "--no-cli",
              f"--userdb={folder}/users-{self.port}", f"--pidfile={folder}/pid-{self.port}",
              f"--cert={authority.server_certificate}", f"--pkey={authority.server_key}", *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -89,13 +89,7 @@ final class PeerHub: EventLoopClient {
         wallClock = SystemClock.wallClock()
         names = ServerNames(loop: loop)
         connector = TURNConnector(loop: loop, authorities: options.certificateAuthorities)
-        var random = SecureRandom()
-        do throws(OpenSSLError) {
-            let unixTime = (wallClock.unixNanosecondsAtZero &+ SystemClock.now().nanoseconds) / 1_000_000_000
-            security = try DTLSContext(certificate: Certificate(unixTime: unixTime, using: &random))
-        } catch {
-            throw .system("The session's certificate cannot be made. \(error)")
-        }
+        security = try Self.security(options, wallClock)
         addresses = try options.addresses.resolve()
         do throws(ICEServerError) {
             endpoints = try ServerEndpoint.read(options.iceServers)
@@ -105,6 +99,22 @@ final class PeerHub: EventLoopClient {
         sockets = try bind(addresses)
         loop.setClient(self)
         watchAddresses()
+    }
+
+    private static func security(_ options: Session.Options, _ wallClock: WallClock) throws(SessionError) -> DTLSContext
+    {
+        let unixTime = (wallClock.unixNanosecondsAtZero &+ SystemClock.now().nanoseconds) / 1_000_000_000
+        let stored: Certificate? =
+            if let path = options.certificateFile {
+                try CertificateFile(path: path).certificate(unixTime: unixTime)
+            } else { nil }
+        var random = SecureRandom()
+        do throws(OpenSSLError) {
+            if let stored { return try DTLSContext(certificate: stored) }
+            return try DTLSContext(certificate: Certificate(unixTime: unixTime, using: &random))
+        } catch {
+            throw .system("The session's certificate cannot be made. \(error)")
+        }
     }
 
     var binder: UDPBinder {

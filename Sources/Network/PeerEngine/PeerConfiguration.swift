@@ -9,11 +9,20 @@ package struct PeerConfiguration: Sendable {
         package var kind: MediaConfiguration.Kind
         package var sends: Bool
         package var receives: Bool
+        /// Sound: whether we make two channels of it where we send, and play two where we receive.
+        package var isStereo = false
+        /// Pictures that we send: bounds for the time from capture to display that receivers are told.
+        package var playoutDelay: ClosedRange<Duration>?
 
-        package init(_ kind: MediaConfiguration.Kind, sends: Bool, receives: Bool) {
+        package init(
+            _ kind: MediaConfiguration.Kind, sends: Bool, receives: Bool, isStereo: Bool = false,
+            playoutDelay: ClosedRange<Duration>? = nil
+        ) {
             self.kind = kind
             self.sends = sends
             self.receives = receives
+            self.isStereo = isStereo
+            self.playoutDelay = playoutDelay
         }
     }
 

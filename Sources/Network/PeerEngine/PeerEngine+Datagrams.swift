@@ -70,10 +70,10 @@ extension PeerEngine {
     /// A source of the peer's bears the number of one of ours: ours goes on under another one (RFC 3550 §8.2).
     private func resolveCollision(with ssrc: UInt32) {
         guard collisions < Self.collisionLimit else { return }
-        if let sender = videoSender?.configuration, sender.ssrc == ssrc || sender.rtxSSRC == ssrc {
+        if let sender = videoSender?.configuration, [sender.ssrc, sender.rtxSSRC, sender.flexfecSSRC].contains(ssrc) {
             let fresh = (UInt32(truncatingIfNeeded: random.next()), UInt32(truncatingIfNeeded: random.next()))
             videoSender?.changeSSRC(to: fresh.0, rtxSSRC: sender.rtxSSRC == nil ? nil : fresh.1, using: &random)
-            departedSources += [sender.ssrc, sender.rtxSSRC].compactMap { $0 }
+            departedSources += [sender.ssrc, sender.rtxSSRC, sender.flexfecSSRC].compactMap { $0 }
             // Its receiver begins anew.
             isWaitingForKeyFrame = true
             events.append(.keyFrameNeeded)

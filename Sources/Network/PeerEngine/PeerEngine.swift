@@ -16,9 +16,9 @@ import EmisoraSDP
 ///         RTP/RTCP ─▶ security.unprotect ─▶ receive streams, feedback to send streams
 /// ```
 package final class PeerEngine<Security: TransportSecurity> {
-    /// What a packetiser may put into one packet: with RTP header, extension, RTX number, SRTP tag and IPv6 and UDP
-    /// headers it stays below 1280 bytes, the least that every IPv6 link carries.
-    package static var maximumPayloadByteCount: Int { 1_150 }
+    /// What a packetiser may put into one packet. A datagram is 1200 bytes at the most: a parity packet over such packets
+    /// has header and extension of its own, 24 bytes of FlexFEC's, the packets' extension and the SRTP tag besides.
+    package static var maximumPayloadByteCount: Int { 1_100 }
 
     let configuration: PeerConfiguration
     var ice: ICEAgent
@@ -32,6 +32,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     var videoReceiver: RTPVideoReceiveStream?
     var audioReceiver: RTPAudioReceiveStream?
     var negotiated: NegotiatedSession?
+    var negotiatedWishes = PeerWishes()
 
     var state: PeerConnectionState = .new
     var events: [PeerEvent] = []
@@ -58,6 +59,11 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// Sees all packets in the clear; for dumps and tests.
     package var packetTap: PacketTap?
     var sending: SendControl
+    /// The peer tells of each packet by SSRC and number (RFC 8888).
+    var isToldOfEachPacket = false
+    var repair = RepairPolicy()
+    /// Of media alone.
+    var maximumBitrate: DataRate?
     var receiving = ReceiveControl()
     /// When to ask for the key frame after which a peer gets pictures again that it had no room for.
     var resumeVideoAt: Instant?
@@ -80,11 +86,13 @@ package final class PeerEngine<Security: TransportSecurity> {
         for media in configuration.media {
             let ssrc = UInt32(truncatingIfNeeded: random.next())
             let retransmissionSSRC = UInt32(truncatingIfNeeded: random.next())
+            let repairSSRC = UInt32(truncatingIfNeeded: random.next())
             tracks.append(
                 MediaConfiguration.Track(
                     kind: media.kind, sends: media.sends, receives: media.receives, ssrc: ssrc,
                     retransmissionSSRC: media.kind == .video ? retransmissionSSRC : nil,
-                    headerExtensions: Self.headerExtensions(media.kind).map(\.uri)))
+                    repairSSRC: media.kind == .video && media.sends ? repairSSRC : nil,
+                    headerExtensions: Self.headerExtensions(media.kind).map(\.uri), isStereo: media.isStereo))
         }
         negotiation = OfferAnswerMachine(
             configuration: MediaConfiguration(tracks: tracks, cname: cname, streamID: "emisora"),

@@ -25,7 +25,8 @@ package enum PeerEvent: Equatable, Sendable {
     case keyFrameNeeded
     /// The sender of that media said BYE (RFC 3550 §6.6).
     case remoteSourceEnded
-    /// What may be sent to the peer, all media with their headers together, is notably more or less than before.
+    /// What may be sent to the peer, all media with their headers together, is notably more or less than before, or
+    /// media's part of it is (`mediaBitrate`).
     case targetBitrateChanged(DataRate)
 }
 
