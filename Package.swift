@@ -264,6 +264,14 @@ let package = Package(
                 "CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen", "EmisoraTestSupport", "EmisoraTesting",
             ],
             path: "Tests/Screen"),
+        .target(
+            name: "EmisoraFuzz",
+            dependencies: [
+                "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraPeerEngine", "EmisoraRTP",
+                "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingProtocol", "EmisoraSimulation", "EmisoraTURN",
+            ],
+            path: "Tests/Fuzz/Targets", swiftSettings: lifetimes),
+        .testTarget(name: "EmisoraFuzzTests", dependencies: ["EmisoraFuzz"], path: "Tests/Fuzz/Tests"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
         .executableTarget(
