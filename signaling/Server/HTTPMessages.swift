@@ -16,6 +16,8 @@ struct HTTPRequest: Equatable, Sendable {
     var path: String
     /// `Content-Type` as sent.
     var contentType: String?
+    /// `If-Match` as sent.
+    var ifMatch: String?
     var body: [UInt8] = []
 
     /// `type/subtype` of `Content-Type`, in lower case, without parameters.
@@ -85,10 +87,13 @@ struct HTTPResponse: Equatable, Sendable {
         case 404: "Not Found"
         case 405: "Method Not Allowed"
         case 406: "Not Acceptable"
+        case 409: "Conflict"
         case 411: "Length Required"
+        case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 415: "Unsupported Media Type"
         case 422: "Unprocessable Content"
+        case 428: "Precondition Required"
         case 500: "Internal Server Error"
         case 501: "Not Implemented"
         case 503: "Service Unavailable"

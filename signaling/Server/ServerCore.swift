@@ -3,7 +3,7 @@ import EmisoraSignalingProtocol
 
 /// Everything the server decides, without sockets: bytes and requests in, bytes and responses out.
 ///
-/// Composes the rooms, the WHEP door and the pages; bounds what one client may do. One mutation, then drain
+/// Composes the rooms, the WHIP and WHEP doors and the pages; bounds what one client may do. One mutation, then drain
 /// `pollOutput()`; call `handleTimeout(now:)` at `nextDeadline`.
 struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     typealias Directory = RoomDirectory<Random>
@@ -17,7 +17,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     struct Settings: Sendable {
-        /// How long a WHEP client waits for the publisher's answer.
+        /// How long an HTTP client waits for the other side's answer.
         var answerTimeout: Duration = .seconds(10)
         /// How long a connection may stay without joining.
         var joinTimeout: Duration = .seconds(10)
@@ -39,7 +39,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     private let settings: Settings
     private var directory: Directory
-    private var whep: WHEPGateway<Random>
+    private var endpoints: EndpointGateway<Random>
     private var clients: [ConnectionID: Client] = [:]
     private var outputs: [Output] = []
     private var nextOutput = 0
@@ -49,7 +49,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         directory = Directory(random: random, limits: settings.limits, iceServers: settings.iceServers)
         // A generator is a value: two copies of a seeded one would make the same ids, in tests only, and these two
         // make ids of different things.
-        whep = WHEPGateway(
+        endpoints = EndpointGateway(
             random: random, answerTimeout: settings.answerTimeout, iceServers: settings.iceServers)
     }
 
@@ -111,17 +111,25 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     mutating func requested(_ request: HTTPRequest, id: HTTPRequestID, now: Instant) {
         let path = request.path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-        if path.first == "whep" {
-            whep.handle(request, path: Array(path.dropFirst()), id: id, directory: &directory, now: now)
+        if let kind = path.first.flatMap({ EndpointKind(rawValue: String($0)) }) {
+            if let refusal = authorize(request, kind, path: path) {
+                outputs.append(.respond(refusal, to: id))
+            } else {
+                endpoints.handle(
+                    request, to: kind, path: Array(path.dropFirst()), id: id, directory: &directory, now: now)
+            }
         } else {
             outputs.append(.respond(page(request, path: path), to: id))
         }
         settle()
     }
 
+    /// Whether a request may use a door; `nil` lets it in. Everyone may, as everyone may join.
+    private func authorize(_ request: HTTPRequest, _ kind: EndpointKind, path: [Substring]) -> HTTPResponse? { nil }
+
     /// The client went away before it had its response.
     mutating func abandoned(_ request: HTTPRequestID) {
-        whep.abandon(request, directory: &directory)
+        endpoints.abandon(request, directory: &directory)
         settle()
     }
 
@@ -145,11 +153,11 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     // MARK: Time
 
     var nextDeadline: Instant? {
-        [whep.nextDeadline, clients.values.compactMap(\.joinDeadline).min()].compactMap(\.self).min()
+        [endpoints.nextDeadline, clients.values.compactMap(\.joinDeadline).min()].compactMap(\.self).min()
     }
 
     mutating func handleTimeout(now: Instant) {
-        whep.handleTimeout(directory: &directory, now: now)
+        endpoints.handleTimeout(directory: &directory, now: now)
         for (connection, client) in clients {
             guard let deadline = client.joinDeadline, deadline <= now else { continue }
             clients[connection]?.joinDeadline = nil
@@ -170,19 +178,19 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         return outputs[nextOutput]
     }
 
-    /// Carries the rooms' outputs to the websocket clients and to the WHEP door, whose own messages may bring more.
+    /// Carries the rooms' outputs to the websocket clients and to the doors, whose own messages may bring more.
     private mutating func settle() {
         while let output = directory.pollOutput() {
             switch output {
-            case .send(let message, let connection) where whep.owns(connection):
-                whep.handle(message, for: connection, directory: &directory)
+            case .send(let message, let connection) where endpoints.owns(connection):
+                endpoints.handle(message, for: connection, directory: &directory)
             case .send(let message, let connection):
                 outputs.append(.send(message.json(), to: connection))
             case .close(let connection):
                 outputs.append(.close(connection))
             }
         }
-        while let (response, request) = whep.pollResponse() {
+        while let (response, request) = endpoints.pollResponse() {
             outputs.append(.respond(response, to: request))
         }
     }

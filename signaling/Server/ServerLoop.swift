@@ -330,7 +330,8 @@ final class ServerLoop: @unchecked Sendable {
             id: id,
             request: HTTPRequest(
                 method: method, path: String(decoding: path, as: UTF8.self),
-                contentType: header(WSI_TOKEN_HTTP_CONTENT_TYPE, of: socket)),
+                contentType: header(WSI_TOKEN_HTTP_CONTENT_TYPE, of: socket),
+                ifMatch: header(WSI_TOKEN_HTTP_IF_MATCH, of: socket)),
             keepAlive: keepsAlive(socket))
         exchangeOfRequest[id] = socket
 

@@ -1,29 +1,64 @@
 import EmisoraSignalingProtocol
 
-/// The little of SDP that a relay has to see: whether it is an offer at all, and the candidates of a fragment.
+/// The little of SDP that a relay has to see: whether it is an offer for that door, which m-lines an answer refuses,
+/// and what an ICE restart changes.
 ///
-/// What is in an offer is for the publisher to judge; the server passes it on as it came.
+/// What is in an offer otherwise is for the participant that answers to judge; the server passes it on as it came.
 enum SessionDescriptionText {
-    private static let candidateLimit = 256
+    /// Why a description is no offer for a door.
+    enum Fault: Equatable, Sendable {
+        /// Not an offer of audio or video at all.
+        case noOffer
+        /// The directions of its m-lines do not fit the door.
+        case wrongDirection
+        /// More than one m-line of a kind, or one that is neither audio nor video (RFC 9725 §4.4.2).
+        case unsupportedTracks
+    }
 
-    /// Whether `text` can be an offer to receive: a session description (RFC 8866) with audio or video, not one that
-    /// answers (`a=setup:active` and `passive` alone, RFC 5763 §5) or only sends.
-    static func isOffer(_ text: String) -> Bool {
-        let lines = lines(of: text)
-        guard lines.first == "v=0", lines.contains(where: { $0.hasPrefix("o=") }),
-            lines.contains(where: { $0.hasPrefix("m=audio ") || $0.hasPrefix("m=video ") }),
-            lines.allSatisfy({ $0.utf8.dropFirst().first == UInt8(ascii: "=") })
-        else { return false }
-        let setups = lines.filter { $0.hasPrefix("a=setup:") }
-        guard setups.isEmpty || setups.contains("a=setup:actpass") else { return false }
-        let media = lines.count { $0.hasPrefix("m=") }
-        return lines.count { $0 == "a=sendonly" || $0 == "a=inactive" } < media
+    /// - Parameter sends: whether its sender wants to send (WHIP) or to receive (WHEP).
+    static func fault(inOffer text: String, sends: Bool) -> Fault? {
+        let sections = sections(of: text)
+        let session = sections.first ?? []
+        let media = sections.dropFirst()
+        guard session.first == "v=0", session.contains(where: { $0.hasPrefix("o=") }),
+            media.contains(where: { ["audio", "video"].contains(kind(of: $0)) }),
+            sections.joined().allSatisfy({ $0.utf8.dropFirst().first == UInt8(ascii: "=") })
+        else { return .noOffer }
+        // RFC 9725 §4.4.4 lets an encoder offer `active`; `passive` is only ever answered.
+        guard !sections.joined().contains("a=setup:passive") else { return .noOffer }
+        let directions = media.map { direction(of: $0, in: session) }
+        if sends {
+            guard directions.allSatisfy({ $0 == "sendonly" || $0 == "sendrecv" }) else { return .wrongDirection }
+            let kinds = media.map(kind)
+            guard Set(kinds).count == kinds.count, Set(kinds).isSubset(of: ["audio", "video"]) else {
+                return .unsupportedTracks
+            }
+        } else {
+            guard directions.contains(where: { $0 == "recvonly" || $0 == "sendrecv" }) else { return .wrongDirection }
+        }
+        return nil
+    }
+
+    /// Whether an answer refuses an m-line, by port 0 without `a=bundle-only` (RFC 8843 §6).
+    static func refusesMedia(_ answer: String) -> Bool {
+        sections(of: answer).dropFirst().contains { section in
+            guard let line = section.first, !section.contains("a=bundle-only") else { return false }
+            let words = line.split(separator: " ")
+            return words.count > 1 && words[1] == "0"
+        }
     }
 
     /// The value of the first `a=NAME:` line.
     static func value(of name: String, in text: String) -> String? {
         let prefix = "a=\(name):"
         return lines(of: text).first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+    }
+
+    /// The `a=mid` of each m-line.
+    static func mids(of text: String) -> [String?] {
+        sections(of: text).dropFirst().map { section in
+            section.first { $0.hasPrefix("a=mid:") }.map { String($0.dropFirst(6)) }
+        }
     }
 
     /// Whether candidates will follow this description one by one (RFC 8840 §4.1.3).
@@ -33,61 +68,76 @@ enum SessionDescriptionText {
             && !lines.contains("a=end-of-candidates")
     }
 
-    /// The description with candidates that came afterwards, each in its section, and their end. What is no line by
-    /// itself is left out.
-    static func adding(_ candidates: [TrickledCandidate], to text: String) -> String {
+    /// The description with candidates that came afterwards, each in its section. What is no line by itself is left
+    /// out.
+    ///
+    /// - Parameter isEnd: whether there are no more of them.
+    static func adding(_ candidates: [TrickledCandidate], isEnd: Bool = true, to text: String) -> String {
         let usable = candidates.filter { one in
             one.candidate.hasPrefix("candidate:") && one.candidate.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
         }
-        var sections: [[String]] = [[]]
-        for line in lines(of: text) {
-            if line.hasPrefix("m=") { sections.append([]) }
-            sections[sections.count - 1].append(String(line))
-        }
+        var sections = sections(of: text)
         guard sections.count > 1 else { return text }
-        for one in usable {
-            let index = 1 + max(0, min(one.sdpMLineIndex ?? 0, sections.count - 2))
-            sections[index].append("a=\(one.candidate)")
-        }
-        let tagged = usable.first?.sdpMLineIndex ?? 0
-        sections[1 + max(0, min(tagged, sections.count - 2))].append("a=end-of-candidates")
-        return sections.joined().map { $0 + "\r\n" }.joined()
+        func place(of one: TrickledCandidate?) -> Int { 1 + max(0, min(one?.sdpMLineIndex ?? 0, sections.count - 2)) }
+        for one in usable { sections[place(of: one)].append("a=\(one.candidate)") }
+        if isEnd { sections[place(of: usable.first)].append("a=end-of-candidates") }
+        return Self.text(of: sections)
     }
 
-    /// The candidates of a trickle fragment (RFC 8840 §9), `a=end-of-candidates` as the empty one; nil when it is none.
-    static func candidates(inFragment text: String) -> [TrickledCandidate]? {
-        var candidates: [TrickledCandidate] = []
-        var mid: String?
-        var mediaIndex = -1
-        var usernameFragment: String?
-        for line in lines(of: text) {
-            guard line.utf8.dropFirst().first == UInt8(ascii: "=") else { return nil }
-            if line.hasPrefix("m=") {
-                mediaIndex += 1
-                mid = nil
-            } else if line.hasPrefix("a=mid:") {
-                mid = String(line.dropFirst(6))
-            } else if line.hasPrefix("a=ice-ufrag:") {
-                usernameFragment = String(line.dropFirst(12))
-            } else if line.hasPrefix("a=candidate:") {
-                guard candidates.count < candidateLimit else { return nil }
-                candidates.append(
-                    TrickledCandidate(
-                        candidate: String(line.dropFirst(2)), sdpMid: mid,
-                        sdpMLineIndex: mediaIndex >= 0 ? mediaIndex : nil, usernameFragment: usernameFragment))
-            } else if line == "a=end-of-candidates" {
-                guard candidates.count < candidateLimit else { return nil }
-                candidates.append(
-                    TrickledCandidate(
-                        candidate: "", sdpMid: mid, sdpMLineIndex: mediaIndex >= 0 ? mediaIndex : nil,
-                        usernameFragment: usernameFragment))
+    /// The offer of an ICE restart (RFC 8839 §4.4.1.1.1): the last one with other credentials and candidates, and
+    /// counted up.
+    static func restarted(_ offer: String, with credentials: TrickleFragment.Credentials, _ fragment: TrickleFragment)
+        -> String
+    {
+        let sections = sections(of: offer).map { section in
+            section.compactMap { line -> Substring? in
+                if line.hasPrefix("a=ice-ufrag:") { return "a=ice-ufrag:\(credentials.usernameFragment)" }
+                if line.hasPrefix("a=ice-pwd:") { return "a=ice-pwd:\(credentials.password)" }
+                if line.hasPrefix("a=candidate:") || line == "a=end-of-candidates" { return nil }
+                return line.hasPrefix("o=") ? nextVersion(line) : line
             }
         }
-        return candidates.isEmpty && usernameFragment == nil ? nil : candidates
+        let candidates = fragment.candidates(placedIn: offer)
+        return adding(
+            candidates.filter { !$0.isEndOfCandidates }, isEnd: candidates.contains(where: \.isEndOfCandidates),
+            to: text(of: sections))
+    }
+
+    /// RFC 3264 §8: each further description has a version that is one higher.
+    private static func nextVersion(_ origin: Substring) -> Substring {
+        var words = origin.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count > 2, let version = UInt64(words[2]) else { return origin }
+        words[2] = "\(version &+ 1)"
+        return Substring(words.joined(separator: " "))
+    }
+
+    private static func kind(of section: [Substring]) -> Substring {
+        section.first?.dropFirst(2).prefix { $0 != " " } ?? ""
+    }
+
+    /// RFC 8866 §6.7: an m-line's own, else the session's, else both ways.
+    private static func direction(of section: [Substring], in session: [Substring]) -> Substring {
+        let all: Set<Substring> = ["a=sendrecv", "a=sendonly", "a=recvonly", "a=inactive"]
+        let line = section.first(where: all.contains) ?? session.first(where: all.contains)
+        return line?.dropFirst(2) ?? "sendrecv"
+    }
+
+    /// The lines of the session, then those of each m-line.
+    private static func sections(of text: String) -> [[Substring]] {
+        var sections: [[Substring]] = [[]]
+        for line in lines(of: text) {
+            if line.hasPrefix("m=") { sections.append([]) }
+            sections[sections.count - 1].append(line)
+        }
+        return sections
+    }
+
+    private static func text(of sections: [[Substring]]) -> String {
+        sections.joined().map { $0 + "\r\n" }.joined()
     }
 
     /// Lines end in CRLF, from some clients in LF; Swift takes CRLF for one character, hence the split by bytes.
-    private static func lines(of text: String) -> [Substring] {
+    static func lines(of text: String) -> [Substring] {
         text.utf8.split(separator: UInt8(ascii: "\n")).map { line in
             Substring(line.last == UInt8(ascii: "\r") ? line.dropLast() : line)
         }

@@ -125,6 +125,36 @@ public actor Session {
         }
     }
 
+    /// Receives what an HTTP encoder (WHIP, RFC 9725: OBS, GStreamer, a browser) sends into the room; returns when the
+    /// room's server knows of it. The encoder posts to `http://HOST:PORT/whip/ROOM/STREAM`, and
+    /// `subscriptionConnected` follows.
+    ///
+    /// ```swift
+    /// try await session.receive(Subscriber(videoSink: myView), as: "studio")
+    /// for await case .subscriptionEnded(stream: "studio", _) in session.events {
+    ///     try await session.receive(Subscriber(videoSink: myView), as: "studio")  // for the next encoder
+    /// }
+    /// ```
+    ///
+    /// A subscriber takes one encoder. Others are told to come back later until there is another one; the name stays
+    /// this session's until ``stopReceiving(_:)``.
+    ///
+    /// - Parameter stream: the name under which encoders send; `nil`: any that nobody else receives.
+    /// - Throws: ``SessionError/refused(code:message:)`` where another participant receives that name.
+    public func receive(_ subscriber: Subscriber, as stream: String? = nil) async throws(SessionError) {
+        let attempt = core.nextAttempt()
+        try await core.wait {
+            $0.receive(subscriber, as: stream, attempt: attempt, $1)
+        } cancel: {
+            $0.completeReceive(stream, attempt: attempt, .failure(.cancelled))
+        }
+    }
+
+    /// Gives a name back; what is being received goes on.
+    public func stopReceiving(_ stream: String? = nil) {
+        core.stopReceiving(stream)
+    }
+
     /// Ends receiving, and waits for the subscriber's threads.
     public func unsubscribe(_ subscriber: Subscriber) {
         core.removeReception(of: subscriber)

@@ -16,17 +16,12 @@ extension SessionCore {
     ) {
         let now = SystemClock.now()
         guard let hub else { return completion(.failure(.invalidState("The session is closed."))) }
-        let media: [PeerConfiguration.Media] = [
-            .init(.audio, sends: false, receives: true), .init(.video, sends: false, receives: true),
-        ]
-        guard let peer = hub.makePeer(media: media, sockets: .own, owner: self, now: now) else {
+        guard let peer = hub.makePeer(media: Self.receivedMedia, sockets: .own, owner: self, now: now) else {
             return completion(.failure(.system("The session has too many connections.")))
         }
         let reception = Reception(subscriber: subscriber, peer: peer, now: now)
         do {
-            try subscriber.begin { [weak self, loop] in
-                loop.execute { [weak self] in self?.requestKeyFrame(ofSubscription: id) }
-            }
+            try begin(subscriber, id: id)
             let offer = offerer == .publisher ? "" : try peer.engine.makeOffer()
             hub.add(reception)
             subscriptions[id] = Subscription(stream: stream, reception: reception, answered: completion)
@@ -37,6 +32,17 @@ extension SessionCore {
         }
         schedule(after: .seconds(10)) { [weak self] in
             self?.failUnanswered(id)
+        }
+    }
+
+    static var receivedMedia: [PeerConfiguration.Media] {
+        [.init(.audio, sends: false, receives: true), .init(.video, sends: false, receives: true)]
+    }
+
+    /// Starts a subscriber's threads; what it needs of its sender goes by the subscription of that id.
+    func begin(_ subscriber: Subscriber, id: String) throws(SessionError) {
+        try subscriber.begin { [weak self, loop] in
+            loop.execute { [weak self] in self?.requestKeyFrame(ofSubscription: id) }
         }
     }
 
@@ -66,6 +72,7 @@ extension SessionCore {
     }
 
     func removeReception(of subscriber: Subscriber) {
+        if let waiting = receivers.first(where: { $0.value.waiting === subscriber }) { stopReceiving(waiting.key) }
         guard let id = subscriptions.first(where: { $0.value.reception.subscriber === subscriber })?.key,
             let subscription = subscriptions.removeValue(forKey: id)
         else { return }

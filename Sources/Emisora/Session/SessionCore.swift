@@ -51,6 +51,8 @@ final class SessionCore: @unchecked Sendable {
     var random = SecureRandom()
     var publications: [String: Publication] = [:]
     var subscriptions: [String: Subscription] = [:]
+    /// Names of streams that HTTP encoders may send to us, `nil` for any.
+    var receivers: [String?: Receiver] = [:]
     var roomStreams: [StreamDescription] = []
     private var participantID = ""
     private var welcomed: Completion?
@@ -132,6 +134,7 @@ final class SessionCore: @unchecked Sendable {
             publication.announced?(.failure(.invalidState("The session was closed.")))
         }
         publications.removeAll()
+        for stream in receivers.keys { stopReceiving(stream) }
         if isWelcome { channel.send(.leave) }
         channel.close()
         hub?.shutdown(now: SystemClock.now())
@@ -183,7 +186,10 @@ final class SessionCore: @unchecked Sendable {
         case .subscriptionEnded(let subscription, let reason), .bye(let subscription, let reason):
             handleEnd(subscription, reason: reason, now: now)
         case .error(let error): handle(error)
-        case .join, .publish, .unpublish, .leave, .participantJoined, .participantLeft: break
+        case .receiving(let stream): handleReceiving(stream)
+        case .ingest(let subscription, let stream, let sdp):
+            handleIngest(subscription, stream: stream, offer: sdp, now: now)
+        case .join, .publish, .unpublish, .receive, .stopReceiving, .leave, .participantJoined, .participantLeft: break
         }
     }
 
@@ -194,6 +200,7 @@ final class SessionCore: @unchecked Sendable {
             emit(.signalingRestored)
             // A server that came back knows nothing of us.
             for name in publications.keys.sorted() { channel.send(.publish(stream: name)) }
+            registerReceiversAgain()
         }
         wasWelcome = true
         for stream in streams { emit(.streamPublished(name: stream.stream)) }
@@ -204,6 +211,8 @@ final class SessionCore: @unchecked Sendable {
         let refusal = SessionError.refused(code: error.code.rawValue, message: error.message)
         if let id = error.subscription, subscriptions[id] != nil {
             endSubscription(id, reason: error.message, error: refusal)
+        } else if error.inReplyTo == "receive" {
+            failReceives(refusal)
         } else if error.inReplyTo == "publish" || error.code == .streamTaken {
             for name in publications.keys.sorted() {
                 if publications[name]?.isAnnounced == false {
