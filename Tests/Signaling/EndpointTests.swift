@@ -306,7 +306,7 @@ import Testing
         // The same offer but for the credentials, the candidates and its version.
         let candidate = "a=candidate:1 1 udp 1 192.0.2.2 9 typ host\r\na=end-of-candidates\r\n"
         let direction = kind.clientSends ? "a=sendonly\r\n" : "a=recvonly\r\n"
-        let expected = Self.offer(kind).replacing("abcd", with: "efgh").replacing("o=- 7 1", with: "o=- 7 2")
+        let expected = Self.offer(kind).replacing("ufrag:abcd", with: "ufrag:efgh").replacing("o=- 7 1", with: "o=- 7 2")
             .replacing("a=candidate:1 1 udp 1 192.0.2.9 9 typ host\r\n", with: "")
             .replacing("a=mid:0\r\n" + direction, with: "a=mid:0\r\n" + direction + candidate)
         #expect(scene.offers == [expected])
