@@ -12,6 +12,8 @@ struct PublishFigures: Encodable {
     var bytesSent: UInt64 = 0
     var packetsSent: UInt64 = 0
     var retransmittedPacketsSent: UInt64 = 0
+    var fecPacketsSent: UInt64 = 0
+    var fecBytesSent: UInt64 = 0
     var nackCount: UInt64 = 0
     var pliCount: UInt64 = 0
     var firCount: UInt64 = 0
@@ -40,6 +42,10 @@ struct WatchFigures: Encodable {
     var packetsReceived: UInt64 = 0
     var packetsLost: Int64 = 0
     var retransmittedPacketsReceived: UInt64 = 0
+    var fecPacketsReceived: UInt64 = 0
+    var fecBytesReceived: UInt64 = 0
+    var fecPacketsDiscarded: UInt64 = 0
+    var packetsRepaired: UInt64 = 0
     var jitter = 0.0
     var nackCount: UInt64 = 0
     var pliCount: UInt64 = 0

@@ -89,6 +89,10 @@ actor StreamFollower {
         figures.packetsLost += now.packetsLost
         figures.jitter = now.jitter
         figures.retransmittedPacketsReceived += now.retransmittedPacketsReceived
+        figures.fecPacketsReceived += now.fecPacketsReceived
+        figures.fecBytesReceived += now.fecBytesReceived
+        figures.fecPacketsDiscarded += now.fecPacketsDiscarded
+        figures.packetsRepaired += now.packetsRepaired
         figures.nackCount += now.nackCount
         figures.pliCount += now.pliCount
         figures.totalSamplesReceived += now.totalSamplesReceived

@@ -16,7 +16,7 @@ extension SessionCore {
     ) {
         let now = SystemClock.now()
         guard let hub else { return completion(.failure(.invalidState("The session is closed."))) }
-        guard let peer = hub.makePeer(media: Self.receivedMedia, sockets: .own, owner: self, now: now) else {
+        guard let peer = hub.makePeer(media: Self.media(of: subscriber), sockets: .own, owner: self, now: now) else {
             return completion(.failure(.system("The session has too many connections.")))
         }
         let reception = Reception(subscriber: subscriber, peer: peer, now: now)
@@ -35,8 +35,11 @@ extension SessionCore {
         }
     }
 
-    static var receivedMedia: [PeerConfiguration.Media] {
-        [.init(.audio, sends: false, receives: true), .init(.video, sends: false, receives: true)]
+    static func media(of subscriber: Subscriber) -> [PeerConfiguration.Media] {
+        [
+            .init(.audio, sends: false, receives: true, isStereo: subscriber.options.audioChannels == 2),
+            .init(.video, sends: false, receives: true),
+        ]
     }
 
     /// Starts a subscriber's threads; what it needs of its sender goes by the subscription of that id.
@@ -107,7 +110,7 @@ extension SessionCore {
             endSubscription(
                 id, reason: "The publisher ended the stream.", error: .system("The publisher ended the stream."))
         case .stateChanged, .keyFrameNeeded, .targetBitrateChanged, .localCandidate, .selectedPathChanged,
-            .localAddressLost:
+            .localAddressLost, .connectionWanted:
             break
         }
     }
