@@ -150,7 +150,9 @@ let package = Package(
         // Floor 8
         .target(
             name: "EmisoraSignalingServer",
-            dependencies: ["CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingProtocol"],
+            dependencies: [
+                "CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingProtocol", "EmisoraTLS",
+            ],
             path: "signaling/Server"),
 
         // Floor 9

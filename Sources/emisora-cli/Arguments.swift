@@ -67,7 +67,13 @@ struct Arguments {
 
     /// The one line for a URL that is none of a room.
     static func invalidURL(_ url: String) -> String {
-        "URL: \(url) is not allowed; allowed: ws://HOST:PORT/ROOM, with a ROOM of \(name)"
+        // What stands behind a room may be a secret in the wrong place.
+        let shown = url.prefix { $0 != "?" && $0 != "#" }
+        return "URL: \(shown) is not allowed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM, with a ROOM of \(name)"
+    }
+
+    static func isRoom(_ url: String) -> Bool {
+        url.hasPrefix("ws://") || url.hasPrefix("wss://")
     }
 
     /// `640x480`.

@@ -213,10 +213,10 @@ import Testing
     @Test("RFC 9725 §4.6: ICE servers come as Link headers of the 201", arguments: kinds)
     func iceServers(_ kind: EndpointKind) throws {
         var settings = ServerCoreTests.Core.Settings()
-        settings.iceServers = [
+        settings.iceServers = ICEServerList([
             ICEServerDescription(urls: ["stun:stun.test"]),
             ICEServerDescription(urls: ["turn:turn.test?transport=tcp"], username: "a\"b", credential: "c"),
-        ]
+        ])
         var scene = try Scene(kind, settings: settings)
         let (request, session) = try scene.post()
         try scene.world.say(.answer(subscription: try #require(session), sdp: Self.answer), scene.partner)
@@ -306,9 +306,11 @@ import Testing
         // The same offer but for the credentials, the candidates and its version.
         let candidate = "a=candidate:1 1 udp 1 192.0.2.2 9 typ host\r\na=end-of-candidates\r\n"
         let direction = kind.clientSends ? "a=sendonly\r\n" : "a=recvonly\r\n"
-        let expected = Self.offer(kind).replacing("ufrag:abcd", with: "ufrag:efgh").replacing("o=- 7 1", with: "o=- 7 2")
-            .replacing("a=candidate:1 1 udp 1 192.0.2.9 9 typ host\r\n", with: "")
-            .replacing("a=mid:0\r\n" + direction, with: "a=mid:0\r\n" + direction + candidate)
+        let expected = Self.offer(kind).replacing("ufrag:abcd", with: "ufrag:efgh").replacing(
+            "o=- 7 1", with: "o=- 7 2"
+        )
+        .replacing("a=candidate:1 1 udp 1 192.0.2.9 9 typ host\r\n", with: "")
+        .replacing("a=mid:0\r\n" + direction, with: "a=mid:0\r\n" + direction + candidate)
         #expect(scene.offers == [expected])
         let again = Self.answer.replacing("wxyz", with: "stuv")
         try scene.world.say(.answer(subscription: session, sdp: again), scene.partner)

@@ -66,6 +66,7 @@ extension EndpointGateway {
                 answer(session, with: Self.problem(for: .noCommonCodec, session))
                 return end(id, reason: .noCommonCodec, directory: &directory)
             }
+            let links = links(for: id)
             answer(
                 session,
                 with: HTTPResponse(

@@ -15,17 +15,19 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
     private var random: Random
     private let answerTimeout: Duration
     private let sessionLimit: Int
-    /// STUN and TURN servers as HTTP headers.
-    let links: [String]
+    private let access: AccessPolicy
+    private let iceServers: ICEServerList
     var sessions: [String: Session] = [:]
     var sessionOfConnection: [Directory.ConnectionID: String] = [:]
     private var responses: [(HTTPResponse, HTTPRequestID)] = []
 
     init(
-        random: Random, answerTimeout: Duration, sessionLimit: Int = 1_000, iceServers: [ICEServerDescription] = []
+        random: Random, answerTimeout: Duration, sessionLimit: Int = 1_000, access: AccessPolicy = .open,
+        iceServers: ICEServerList = ICEServerList()
     ) {
         self.random = random
-        links = iceServers.flatMap(ICEServerLink.links)
+        self.access = access
+        self.iceServers = iceServers
         self.answerTimeout = answerTimeout
         self.sessionLimit = sessionLimit
     }
@@ -42,15 +44,20 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
             return respond(.problem(404, "\(kind.protocolName) is at \(base) and \(base)/STREAM."), to: id)
         }
         let isSession = path.count == 3
-        switch (request.method, isSession) {
-        case (.options, _): respond(preflight, to: id)
+        // What a token began it may end after its time, too; the session's id is known to its owner alone.
+        let verdict = access.authorize(request.token, for: String(path[0]), mayBeExpired: isSession)
+        switch (request.method, isSession, verdict) {
+        case (.options, _, _): respond(preflight(verdict), to: id)
         // RFC 9725 §4.2: reserved, and answered with success and nothing.
-        case (.get, _), (.head, _): respond(HTTPResponse(status: 204), to: id)
-        case (.post, false):
+        case (.get, _, _), (.head, _, _): respond(HTTPResponse(status: 204), to: id)
+        case (_, _, .refused(let why)): respond(.unauthorized(why), to: id)
+        case (.post, false, .granted(let grant)):
             let stream = path.count == 2 ? String(path[1]) : nil
-            create(request, kind, room: String(path[0]), stream: stream, id: id, directory: &directory, now: now)
-        case (.patch, true): patch(request, kind, session: path, id: id, directory: &directory, now: now)
-        case (.delete, true):
+            create(
+                request, kind, room: String(path[0]), stream: stream, grant: grant, id: id, directory: &directory,
+                now: now)
+        case (.patch, true, _): patch(request, kind, session: path, id: id, directory: &directory, now: now)
+        case (.delete, true, _):
             // RFC 9725 §4.3.1: whatever `If-Match` says.
             respond(delete(kind, path, directory: &directory), to: id)
         default:
@@ -59,8 +66,10 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
         }
     }
 
-    private var preflight: HTTPResponse {
-        HTTPResponse(
+    private mutating func preflight(_ verdict: AccessPolicy.Verdict) -> HTTPResponse {
+        // A browser asks without the token; who shows one is told of the servers before it makes its offer.
+        let links = if case .granted = verdict { links() } else { [String]() }
+        return HTTPResponse(
             status: 204,
             headers: [
                 ("Access-Control-Allow-Methods", "POST, PATCH, DELETE, OPTIONS"),
@@ -83,7 +92,7 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
     // MARK: A new session
 
     private mutating func create(
-        _ request: HTTPRequest, _ kind: EndpointKind, room: String, stream: String?, id: HTTPRequestID,
+        _ request: HTTPRequest, _ kind: EndpointKind, room: String, stream: String?, grant: Grant, id: HTTPRequestID,
         directory: inout Directory, now: Instant
     ) {
         guard request.mediaType == "application/sdp" else {
@@ -95,22 +104,27 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
         if let fault = SessionDescriptionText.fault(inOffer: offer, sends: kind.clientSends) {
             return respond(Self.problem(for: fault, at: kind), to: id)
         }
+        // Whose token is for one stream need not name it again.
+        let name = kind == .whip ? stream ?? grant.stream : stream
         let live: String? =
             switch kind {
-            case .whip: directory.receivedStream(in: room, named: stream)
-            case .whep: directory.liveStream(in: room, named: stream)
+            case .whip: directory.receivedStream(in: room, named: name)
+            case .whep: directory.liveStream(in: room, named: name)
             }
         guard let live else {
             let absent = kind == .whip ? "Nobody receives here" : "No such stream is live"
             return respond(
                 .problem(404, "\(absent); is the room right, and is the \(kind.partner) there?"), to: id)
         }
+        guard kind == .whep || grant.mayPublish(live) else {
+            return respond(.problem(403, "The token does not allow to publish this stream."), to: id)
+        }
         let entityTag = makeEntityTag()
         guard sessions.count < sessionLimit else {
             return respond(.problem(503, "The server takes no more sessions.").adding("Retry-After", "10"), to: id)
         }
         let session = SignalingProtocol.makeIdentifier(using: &random)
-        let connection = directory.connect(allowedRoom: room)
+        let connection = directory.connect(allowedRoom: room, grant: grant)
         sessions[session] = Session(
             kind: kind, room: room, stream: live, connection: connection, offer: offer, entityTag: entityTag,
             exchange: .init(purpose: .creation, request: id, deadline: now + answerTimeout))
@@ -133,6 +147,12 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
                     : "No media section of the offer wants to receive; a WHEP offer is recvonly.")
         case .unsupportedTracks: .problem(422, "At most one audio and one video track can be sent here.")
         }
+    }
+
+    /// STUN and TURN servers as HTTP headers; with credentials of the session's own, or of nobody's.
+    mutating func links(for session: String? = nil) -> [String] {
+        iceServers.servers(for: session ?? SignalingProtocol.makeIdentifier(using: &random))
+            .flatMap(ICEServerLink.links)
     }
 
     mutating func makeEntityTag() -> String { "\"\(SignalingProtocol.makeIdentifier(using: &random))\"" }
@@ -223,11 +243,8 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     mutating func respond(_ response: HTTPResponse, to request: HTTPRequestID) {
-        responses.append(
-            (
-                response.adding("Access-Control-Allow-Origin", "*").adding(
-                    "Access-Control-Expose-Headers", "Location, Link, ETag, Retry-After, Accept-Patch, Accept-Post"),
-                request
-            ))
+        // What a page may read beside the body, where its origin is allowed.
+        let exposed = "Location, Link, ETag, Retry-After, Accept-Patch, Accept-Post"
+        responses.append((response.adding("Access-Control-Expose-Headers", exposed), request))
     }
 }

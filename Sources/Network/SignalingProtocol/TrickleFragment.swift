@@ -1,14 +1,12 @@
-import EmisoraSignalingProtocol
-
 /// `application/trickle-ice-sdpfrag` (RFC 8840 §9): what of a description is about ICE, and nothing else.
-struct TrickleFragment: Equatable, Sendable {
+package struct TrickleFragment: Equatable, Sendable {
     /// Of ICE (RFC 8839 §5.4).
-    struct Credentials: Equatable, Sendable {
-        var usernameFragment: String
-        var password: String
+    package struct Credentials: Equatable, Sendable {
+        package var usernameFragment: String
+        package var password: String
 
         /// The lengths and the alphabet of RFC 8839 §5.4; others would end the session at the other side.
-        var isWellFormed: Bool {
+        package var isWellFormed: Bool {
             (4...256).contains(usernameFragment.utf8.count) && (22...256).contains(password.utf8.count)
                 && (usernameFragment + password).utf8.allSatisfy { byte in
                     switch byte {
@@ -23,13 +21,13 @@ struct TrickleFragment: Equatable, Sendable {
 
     private static let candidateLimit = 256
 
-    var usernameFragment: String?
-    var password: String?
+    package private(set) var usernameFragment: String?
+    package private(set) var password: String?
     /// In their order, `a=end-of-candidates` as the empty one.
-    var candidates: [TrickledCandidate] = []
+    package private(set) var candidates: [TrickledCandidate] = []
 
     /// `nil`: it is no fragment, or there is nothing in it.
-    init?(parsing text: String) {
+    package init?(parsing text: String) {
         var mid: String?
         var mediaIndex = -1
         var currentFragment: String?
@@ -58,13 +56,13 @@ struct TrickleFragment: Equatable, Sendable {
     }
 
     /// The fragment's credentials, where it has both.
-    var credentials: Credentials? {
+    package var credentials: Credentials? {
         guard let usernameFragment, let password else { return nil }
         return Credentials(usernameFragment: usernameFragment, password: password)
     }
 
     /// The candidates with the place of their m-line in the description, which the fragment may have left out.
-    func candidates(placedIn description: String) -> [TrickledCandidate] {
+    package func candidates(placedIn description: String) -> [TrickledCandidate] {
         let mids = SessionDescriptionText.mids(of: description)
         return candidates.map { one in
             var placed = one
@@ -74,7 +72,7 @@ struct TrickleFragment: Equatable, Sendable {
     }
 
     /// What of a description belongs into a fragment.
-    static func text(of description: String) -> String {
+    package static func text(of description: String) -> String {
         let kept = ["m=", "a=group:", "a=ice-", "a=mid:", "a=candidate:", "a=end-of-candidates"]
         return SessionDescriptionText.lines(of: description)
             .filter { line in kept.contains { line.hasPrefix($0) } }

@@ -1,12 +1,10 @@
-import EmisoraSignalingProtocol
-
 /// The little of SDP that a relay has to see: whether it is an offer for that door, which m-lines an answer refuses,
 /// and what an ICE restart changes.
 ///
 /// What is in an offer otherwise is for the participant that answers to judge; the server passes it on as it came.
-enum SessionDescriptionText {
+package enum SessionDescriptionText {
     /// Why a description is no offer for a door.
-    enum Fault: Equatable, Sendable {
+    package enum Fault: Equatable, Sendable {
         /// Not an offer of audio or video at all.
         case noOffer
         /// The directions of its m-lines do not fit the door.
@@ -16,7 +14,7 @@ enum SessionDescriptionText {
     }
 
     /// - Parameter sends: whether its sender wants to send (WHIP) or to receive (WHEP).
-    static func fault(inOffer text: String, sends: Bool) -> Fault? {
+    package static func fault(inOffer text: String, sends: Bool) -> Fault? {
         let sections = sections(of: text)
         let session = sections.first ?? []
         let media = sections.dropFirst()
@@ -40,7 +38,7 @@ enum SessionDescriptionText {
     }
 
     /// Whether an answer refuses an m-line, by port 0 without `a=bundle-only` (RFC 8843 §6).
-    static func refusesMedia(_ answer: String) -> Bool {
+    package static func refusesMedia(_ answer: String) -> Bool {
         sections(of: answer).dropFirst().contains { section in
             guard let line = section.first, !section.contains("a=bundle-only") else { return false }
             let words = line.split(separator: " ")
@@ -49,20 +47,28 @@ enum SessionDescriptionText {
     }
 
     /// The value of the first `a=NAME:` line.
-    static func value(of name: String, in text: String) -> String? {
+    package static func value(of name: String, in text: String) -> String? {
         let prefix = "a=\(name):"
         return lines(of: text).first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
     }
 
     /// The `a=mid` of each m-line.
-    static func mids(of text: String) -> [String?] {
+    package static func mids(of text: String) -> [String?] {
         sections(of: text).dropFirst().map { section in
             section.first { $0.hasPrefix("a=mid:") }.map { String($0.dropFirst(6)) }
         }
     }
 
+    /// The description without candidates and their end.
+    package static func withoutCandidates(_ text: String) -> String {
+        Self.text(
+            of: sections(of: text).map { section in
+                section.filter { !$0.hasPrefix("a=candidate:") && $0 != "a=end-of-candidates" }
+            })
+    }
+
     /// Whether candidates will follow this description one by one (RFC 8840 §4.1.3).
-    static func tricklesOn(_ text: String) -> Bool {
+    package static func tricklesOn(_ text: String) -> Bool {
         let lines = lines(of: text)
         return lines.contains { $0.hasPrefix("a=ice-options:") && $0.contains("trickle") }
             && !lines.contains("a=end-of-candidates")
@@ -72,7 +78,7 @@ enum SessionDescriptionText {
     /// out.
     ///
     /// - Parameter isEnd: whether there are no more of them.
-    static func adding(_ candidates: [TrickledCandidate], isEnd: Bool = true, to text: String) -> String {
+    package static func adding(_ candidates: [TrickledCandidate], isEnd: Bool = true, to text: String) -> String {
         let usable = candidates.filter { one in
             one.candidate.hasPrefix("candidate:") && one.candidate.utf8.allSatisfy { $0 >= 0x20 && $0 < 0x7F }
         }
@@ -86,7 +92,9 @@ enum SessionDescriptionText {
 
     /// The offer of an ICE restart (RFC 8839 §4.4.1.1.1): the last one with other credentials and candidates, and
     /// counted up.
-    static func restarted(_ offer: String, with credentials: TrickleFragment.Credentials, _ fragment: TrickleFragment)
+    package static func restarted(
+        _ offer: String, with credentials: TrickleFragment.Credentials, _ fragment: TrickleFragment
+    )
         -> String
     {
         let sections = sections(of: offer).map { section in
