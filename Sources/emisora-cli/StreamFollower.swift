@@ -7,6 +7,9 @@ actor StreamFollower {
     private let wanted: String?
     private let offerer: Offerer?
     private let receives: Bool
+    private var wasConnected = false
+    /// Whether there is nothing to wait for.
+    private var isHopeless = false
     private let sink: WatchSink
     private var subscriber: Subscriber?
     private var figures = WatchFigures()
@@ -21,9 +24,11 @@ actor StreamFollower {
 
     func run() async {
         await receiveOrFollow()
+        if isHopeless { return }
         for await event in session.events {
             switch event {
             case .streamPublished(let name): if !receives { await follow([name]) }
+            case .subscriptionConnected: wasConnected = true
             case .subscriptionEnded(_, let reason):
                 Terminal.note("The stream ended (\(reason)); waiting for it to come back.")
                 await keepFigures()
@@ -33,6 +38,17 @@ actor StreamFollower {
             case .signalingLost(let reason): Terminal.note("\(reason) Trying again.")
             default: break
             }
+            if isHopeless { return }
+        }
+    }
+
+    /// Whether to try again would give the same: an address where nobody is, a server that refuses what we are.
+    private func isFinal(_ error: SessionError) -> Bool {
+        switch error {
+        case .connectFailed: !wasConnected
+        case .refused(let code, _):
+            Int(code).map { (300...499).contains($0) && ![404, 408, 409, 425, 429].contains($0) } ?? false
+        default: false
         }
     }
 
@@ -49,6 +65,7 @@ actor StreamFollower {
         } catch {
             Terminal.note("emisora watch: \(error)")
             self.subscriber = nil
+            isHopeless = true
         }
     }
 
@@ -65,6 +82,7 @@ actor StreamFollower {
         } catch {
             Terminal.note("\(name): \(error)")
             if self.subscriber === subscriber { self.subscriber = nil }
+            isHopeless = isHopeless || isFinal(error)
         }
     }
 

@@ -1,5 +1,6 @@
 import EmisoraCore
 import EmisoraEventLoop
+import EmisoraHTTPClient
 import EmisoraSignalingClient
 
 /// A room joined: publish streams into it, receive streams from it.
@@ -47,7 +48,14 @@ public actor Session {
 
     /// Joins the room of a URL such as `ws://127.0.0.1:8080/demo` or `wss://example.org/demo`; `options.token` is what the
     /// server may ask for.
+    ///
+    /// Or connects to a WHIP or WHEP endpoint (RFC 9725), such as `https://example.org/whip/studio`: a stream that is
+    /// published then goes to that server, or the stream that it has is there to be subscribed to. What the server says
+    /// of itself comes with the first request, so a wrong address shows in `publish` and `subscribe`.
     public static func connect(to url: String, options: Options = Options()) async throws(SessionError) -> Session {
+        if let endpoint = HTTPURL(url) {
+            return try await open(HTTPChannel(endpoint: endpoint, options: options), options)
+        }
         let parsed: SignalingURL
         do throws(SignalingURLError) {
             parsed = try SignalingURL(url)

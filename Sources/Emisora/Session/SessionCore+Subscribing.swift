@@ -30,7 +30,7 @@ extension SessionCore {
             hub.close(peer, now: now)
             return completion(.failure(error as? SessionError ?? .system("\(error)")))
         }
-        schedule(after: .seconds(10)) { [weak self] in
+        schedule(after: channel.answerTimeout) { [weak self] in
             self?.failUnanswered(id)
         }
     }
@@ -54,7 +54,8 @@ extension SessionCore {
         channel.send(.bye(subscription: id, reason: .timedOut))
         endSubscription(
             id, reason: "timedOut",
-            error: .timedOut("The publisher of \(subscription.stream) did not answer within 10 s."))
+            error: .timedOut(
+                "The publisher of \(subscription.stream) did not answer within \(channel.answerTimeout.inSeconds) s."))
     }
 
     private func requestKeyFrame(ofSubscription id: String) {

@@ -152,6 +152,7 @@ final class SessionCore: @unchecked Sendable {
         guard !isShutDown else { return }
         switch event {
         case .connected: break
+        case .iceServers(let servers): hub?.addRoomServers(servers.map(ICEServer.init), now: SystemClock.now())
         case .message(let message): handle(message, now: SystemClock.now())
         case .disconnected(let reason):
             if isWelcome {
@@ -211,7 +212,9 @@ final class SessionCore: @unchecked Sendable {
     }
 
     private func handle(_ error: SignalingError) {
-        let refusal = SessionError.refused(code: error.code.rawValue, message: error.message)
+        let refusal: SessionError =
+            error.code == .unreachable
+            ? .connectFailed(error.message) : .refused(code: error.code.rawValue, message: error.message)
         if let id = error.subscription, subscriptions[id] != nil {
             endSubscription(id, reason: error.message, error: refusal)
         } else if error.inReplyTo == "receive" {

@@ -59,6 +59,13 @@ package enum SessionDescriptionText {
         }
     }
 
+    /// Whether the description says that it has all candidates.
+    package static func endsCandidates(_ text: String) -> Bool { lines(of: text).contains("a=end-of-candidates") }
+
+    package static func withoutEndOfCandidates(_ text: String) -> String {
+        lines(of: text).filter { $0 != "a=end-of-candidates" }.map { $0 + "\r\n" }.joined()
+    }
+
     /// The description without candidates and their end.
     package static func withoutCandidates(_ text: String) -> String {
         Self.text(
@@ -90,22 +97,23 @@ package enum SessionDescriptionText {
         return Self.text(of: sections)
     }
 
-    /// The offer of an ICE restart (RFC 8839 §4.4.1.1.1): the last one with other credentials and candidates, and
-    /// counted up.
+    /// The offer of an ICE restart (RFC 8839 §4.4.1.1.1), or the answer to it: the last one with other credentials and
+    /// candidates, and counted up.
+    ///
+    /// - Parameter keepsCandidates: whether a fragment without any means that they are what they were.
     package static func restarted(
-        _ offer: String, with credentials: TrickleFragment.Credentials, _ fragment: TrickleFragment
-    )
-        -> String
-    {
-        let sections = sections(of: offer).map { section in
-            section.compactMap { line -> Substring? in
+        _ description: String, with credentials: TrickleFragment.Credentials, _ fragment: TrickleFragment,
+        keepsCandidates: Bool = false
+    ) -> String {
+        let candidates = fragment.candidates(placedIn: description)
+        let stays = keepsCandidates && candidates.isEmpty
+        let sections = sections(of: stays ? description : withoutCandidates(description)).map { section in
+            section.map { line -> Substring in
                 if line.hasPrefix("a=ice-ufrag:") { return "a=ice-ufrag:\(credentials.usernameFragment)" }
                 if line.hasPrefix("a=ice-pwd:") { return "a=ice-pwd:\(credentials.password)" }
-                if line.hasPrefix("a=candidate:") || line == "a=end-of-candidates" { return nil }
                 return line.hasPrefix("o=") ? nextVersion(line) : line
             }
         }
-        let candidates = fragment.candidates(placedIn: offer)
         return adding(
             candidates.filter { !$0.isEndOfCandidates }, isEnd: candidates.contains(where: \.isEndOfCandidates),
             to: text(of: sections))
