@@ -37,7 +37,10 @@ struct NetworkArguments {
                 change { $0.credential = password }
                 return true
             },
-            .init(name: "ca", values: "FILE.pem", help: "who vouches for wss: and turns: servers (the system's authorities)") {
+            .init(
+                name: "ca", values: "FILE.pem",
+                help: "who vouches for wss: and turns: servers (the system's authorities)"
+            ) {
                 file in
                 change { $0.certificateAuthorities = file }
                 return !file.isEmpty
@@ -46,12 +49,16 @@ struct NetworkArguments {
                 change { $0.certificateAuthorities = file }
                 return !file.isEmpty
             },
-            .init(name: "token-file", values: "FILE", help: "the access token, if the server asks for one ($EMISORA_TOKEN)") {
+            .init(
+                name: "token-file", values: "FILE",
+                help: "the access token, if the server asks for one ($EMISORA_TOKEN)"
+            ) {
                 file in
                 change { $0.tokenFile = file }
                 return !file.isEmpty
             },
-            .init(name: "token", values: "TOKEN", help: "the same; other users of the machine can read it here") { text in
+            .init(name: "token", values: "TOKEN", help: "the same; other users of the machine can read it here") {
+                text in
                 change { $0.token = text }
                 return isToken(text)
             },

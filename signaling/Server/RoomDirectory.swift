@@ -217,7 +217,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     ) throws(SignalingError) {
         try Self.check(name: stream, "stream", inReplyTo: message.type)
         guard participants[connection]?.grant?.mayPublish(stream) == true else {
-            throw SignalingError(.notAllowed, "Your token does not let you publish this stream.", inReplyTo: message.type)
+            throw SignalingError(
+                .notAllowed, "Your token does not let you publish this stream.", inReplyTo: message.type)
         }
         let streams = rooms[room]?.streams ?? []
         guard !streams.contains(where: { $0.name == stream }) else {
