@@ -189,7 +189,7 @@ let package = Package(
         .testTarget(
             name: "EmisoraTests",
             dependencies: [
-                "Emisora", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop", "EmisoraICE", "EmisoraSignalingClient",
+                "Emisora", "EmisoraCore", "EmisoraEventLoop", "EmisoraICE", "EmisoraSignalingClient",
                 "EmisoraSignalingProtocol",
             ],
             path: "Tests/Emisora"),
@@ -199,7 +199,8 @@ let package = Package(
         .testTarget(
             name: "EmisoraSignalingTests",
             dependencies: [
-                "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer",
+                "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
+                "EmisoraSignalingServer",
             ],
             path: "Tests/Signaling"),
         .testTarget(
