@@ -10,6 +10,7 @@ struct NetworkArguments {
     private var isRelayOnly = false
     private var interfaces: [String] = []
     private var ports: ClosedRange<UInt16>?
+    private var usesTCPCandidates = true
     private var natAddresses: [IPAddress] = []
     private var certificateAuthorities: String?
     private var certificateFile: String?
@@ -80,9 +81,18 @@ struct NetworkArguments {
                 change { $0.interfaces.append(name) }
                 return !name.isEmpty
             },
-            .init(name: "ports", values: "FIRST-LAST, 1-65535", help: "only these UDP ports of this machine") { text in
+            .init(name: "ports", values: "FIRST-LAST, 1-65535", help: "only these ports of this machine, UDP and TCP") {
+                text in
                 guard let range = portRange(text) else { return false }
                 change { $0.ports = range }
+                return true
+            },
+            .init(
+                name: "no-tcp", values: "",
+                help: "no connections over TCP with viewers that UDP does not get through to"
+            ) {
+                _ in
+                change { $0.usesTCPCandidates = false }
                 return true
             },
             .init(
@@ -116,9 +126,9 @@ struct NetworkArguments {
         return Session.Options(
             addresses: interfaces.isEmpty ? .automatic : .interfaces(interfaces),
             iceServers: urls.isEmpty ? [] : [ICEServer(urls: urls, username: username, credential: credential)],
-            iceTransportPolicy: isRelayOnly ? .relay : .all, ports: ports, natAddresses: natAddresses,
-            certificateAuthorities: certificateAuthorities, certificateFile: certificateFile,
-            token: try accessToken())
+            iceTransportPolicy: isRelayOnly ? .relay : .all, ports: ports, usesTCPCandidates: usesTCPCandidates,
+            natAddresses: natAddresses, certificateAuthorities: certificateAuthorities,
+            certificateFile: certificateFile, token: try accessToken())
     }
 
     /// The option counts before the file, the file before the environment.

@@ -17,7 +17,7 @@ class Authority:
                 cwd=folder)
         openssl("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=turn.test", cwd=folder)
         # Not `127.0.0.2`, which a test counts on.
-        (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        (folder / "names").write_text("subjectAltName=DNS:localhost,DNS:turn.test,IP:127.0.0.1\n")
         self._folder = folder
         self._sign("server")
 

@@ -24,8 +24,12 @@ extension Session {
         /// W3C `RTCConfiguration.iceTransportPolicy`.
         public var iceTransportPolicy: ICETransportPolicy
         /// The UDP ports of this machine that may be used; `nil`: any. Each local address of the session needs one, and
-        /// each stream that it receives, and each TURN server that is reached over UDP.
+        /// each stream that it receives, and each TURN server that is reached over UDP. The TCP ports that connections are
+        /// taken on are among these numbers, too.
         public var ports: ClosedRange<UInt16>?
+        /// Whether peers that no UDP gets through to may connect over TCP, and are connected to (ICE-TCP, RFC 6544). UDP is
+        /// preferred wherever it works.
+        public var usesTCPCandidates: Bool
         /// NAT 1:1: the addresses under which this machine is reached from outside where it sees others of its own, as in
         /// a cloud or a container; at most one of each family. The same ports must be passed on unchanged.
         public var natAddresses: [IPAddress]
@@ -45,14 +49,16 @@ extension Session {
         public init(
             addresses: NetworkAddresses = .automatic, connectTimeout: Duration = .seconds(10),
             iceServers: [ICEServer] = [], iceTransportPolicy: ICETransportPolicy = .all,
-            ports: ClosedRange<UInt16>? = nil, natAddresses: [IPAddress] = [], certificateAuthorities: String? = nil,
-            certificateFile: String? = nil, packetDump: PacketDump? = nil, token: String? = nil
+            ports: ClosedRange<UInt16>? = nil, usesTCPCandidates: Bool = true, natAddresses: [IPAddress] = [],
+            certificateAuthorities: String? = nil, certificateFile: String? = nil,
+            packetDump: PacketDump? = nil, token: String? = nil
         ) {
             self.addresses = addresses
             self.connectTimeout = connectTimeout
             self.iceServers = iceServers
             self.iceTransportPolicy = iceTransportPolicy
             self.ports = ports
+            self.usesTCPCandidates = usesTCPCandidates
             self.natAddresses = natAddresses
             self.certificateAuthorities = certificateAuthorities
             self.certificateFile = certificateFile
