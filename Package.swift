@@ -30,7 +30,7 @@ let package = Package(
         .target(name: "CEmisoraYUV", path: "Sources/C/YUV", linkerSettings: [.linkedLibrary("yuv")]),
         .target(
             name: "CEmisoraWebsockets", path: "Sources/C/Websockets",
-            linkerSettings: [.linkedLibrary("websockets")]),
+            linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("crypto")]),
         .target(name: "CEmisoraLinux", path: "Sources/C/Linux"),
         .target(name: "CEmisoraJPEG", path: "Sources/C/JPEG", linkerSettings: [.linkedLibrary("turbojpeg")]),
         .target(name: "CEmisoraV4L2", path: "Sources/C/V4L2", linkerSettings: [.linkedLibrary("v4l2")]),
@@ -204,7 +204,8 @@ let package = Package(
         .testTarget(
             name: "EmisoraSignalingTests",
             dependencies: [
-                "EmisoraCore", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer",
+                "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
+                "EmisoraSignalingServer",
             ],
             path: "Tests/Signaling"),
         .testTarget(
