@@ -1,4 +1,6 @@
 import Emisora
+import EmisoraSignalingServer
+import Glibc
 
 /// The options that `publish` and `watch` have in common: how to reach the other side.
 struct NetworkArguments {
@@ -12,6 +14,8 @@ struct NetworkArguments {
     private var natAddresses: [IPAddress] = []
     private var certificateAuthorities: String?
     private var certificateFile: String?
+    private var token: String?
+    private var tokenFile: String?
 
     /// The options' table; each value goes through `change`.
     static func options(_ change: @escaping ((inout NetworkArguments) -> Void) -> Void) -> [Arguments.Option] {
@@ -34,11 +38,30 @@ struct NetworkArguments {
                 change { $0.credential = password }
                 return true
             },
-            .init(name: "ice-ca", values: "FILE.pem", help: "who vouches for turns: servers (the system's authorities)")
-            {
+            .init(
+                name: "ca", values: "FILE.pem",
+                help: "who vouches for wss: and turns: servers (the system's authorities)"
+            ) {
                 file in
                 change { $0.certificateAuthorities = file }
                 return !file.isEmpty
+            },
+            .init(name: "ice-ca", values: "FILE.pem", help: "the same as --ca") { file in
+                change { $0.certificateAuthorities = file }
+                return !file.isEmpty
+            },
+            .init(
+                name: "token-file", values: "FILE",
+                help: "the access token, if the server asks for one ($EMISORA_TOKEN)"
+            ) {
+                file in
+                change { $0.tokenFile = file }
+                return !file.isEmpty
+            },
+            .init(name: "token", values: "TOKEN", help: "the same; other users of the machine can read it here") {
+                text in
+                change { $0.token = text }
+                return isToken(text)
             },
             .init(
                 name: "certificate", values: "FILE.pem",
@@ -82,6 +105,11 @@ struct NetworkArguments {
         ]
     }
 
+    /// What can be sent in a header: no JWT has anything else.
+    private static func isToken(_ text: String) -> Bool {
+        (1...4096).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+
     private static func portRange(_ text: String) -> ClosedRange<UInt16>? {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false).map { UInt16($0) }
         guard parts.count == 2, let first = parts[0], let last = parts[1], first > 0, first <= last else { return nil }
@@ -100,6 +128,24 @@ struct NetworkArguments {
             iceServers: urls.isEmpty ? [] : [ICEServer(urls: urls, username: username, credential: credential)],
             iceTransportPolicy: isRelayOnly ? .relay : .all, ports: ports, usesTCPCandidates: usesTCPCandidates,
             natAddresses: natAddresses, certificateAuthorities: certificateAuthorities,
-            certificateFile: certificateFile)
+            certificateFile: certificateFile, token: try accessToken())
+    }
+
+    /// The option counts before the file, the file before the environment.
+    private func accessToken() throws -> String? {
+        if let token { return token }
+        guard let tokenFile else {
+            let value = getenv("EMISORA_TOKEN").map { String(cString: $0) }
+            guard let value, !value.isEmpty else { return nil }
+            guard Self.isToken(value) else { throw Arguments.Usage(description: "EMISORA_TOKEN: it holds no token") }
+            return value
+        }
+        do throws(SignalingServerError) {
+            let token = String(decoding: try SecretFile(path: tokenFile, atLeast: 1).bytes, as: UTF8.self)
+            guard Self.isToken(token) else { throw .secretFile(path: tokenFile, reason: "it holds no token") }
+            return token
+        } catch {
+            throw Arguments.Usage(description: "--token-file: \(error)")
+        }
     }
 }

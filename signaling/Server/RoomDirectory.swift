@@ -20,16 +20,6 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         case close(ConnectionID)
     }
 
-    struct Limits: Sendable {
-        var rooms = 1_000
-        var participantsPerRoom = 1_000
-        var streamsPerParticipant = 16
-        var streamsPerRoom = 64
-        var subscriptionsPerParticipant = 64
-
-        init() {}
-    }
-
     private struct Subscription {
         var stream: String
         var subscriber: ConnectionID
@@ -44,7 +34,15 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         var participants: Set<ConnectionID> = []
         /// In the order of publication: a room's first stream is its oldest.
         var streams: [(name: String, publisher: ConnectionID)] = []
+        /// Who takes what HTTP encoders send, for one name of a stream or for any, in the order of registration.
+        var receivers: [(stream: String?, connection: ConnectionID)] = []
+        /// Of published streams and of received ones alike: the publisher is who sends.
         var subscriptions: [String: Subscription] = [:]
+
+        /// Who receives streams of that name, rather than streams of any.
+        func receiver(of stream: String) -> ConnectionID? {
+            (receivers.first { $0.stream == stream } ?? receivers.first { $0.stream == nil })?.connection
+        }
 
         func publisher(of stream: String) -> ConnectionID? {
             streams.first { $0.name == stream }?.publisher
@@ -55,12 +53,16 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         var id: String
         /// The room in the connection's URL; nil admits any.
         var allowedRoom: String?
+        /// What came with the request for the connection; `join` may bring another.
+        var token: BearerToken?
+        var grant: Grant?
         var room: String?
     }
 
     private var random: Random
-    private let limits: Limits
-    private let iceServers: [ICEServerDescription]
+    private let limits: ServerLimits
+    private let access: AccessPolicy
+    private let iceServers: ICEServerList
     private var lastConnection: UInt64 = 0
     private var participants: [ConnectionID: Participant] = [:]
     private var rooms: [String: Room] = [:]
@@ -68,18 +70,24 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     private var nextOutput = 0
 
     /// - Parameter iceServers: What every participant is told to connect with.
-    init(random: Random, limits: Limits = Limits(), iceServers: [ICEServerDescription] = []) {
+    init(
+        random: Random, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
+        iceServers: ICEServerList = ICEServerList()
+    ) {
         self.random = random
-        self.iceServers = iceServers
         self.limits = limits
+        self.access = access
+        self.iceServers = iceServers
     }
 
-    /// A new connection; `allowedRoom` is the room of its URL.
-    mutating func connect(allowedRoom: String?) -> ConnectionID {
+    /// A new connection; `allowedRoom` is the room of its URL, `grant` what it may do, where that was judged already.
+    mutating func connect(
+        allowedRoom: String?, token: BearerToken? = nil, grant: Grant? = nil
+    ) -> ConnectionID {
         lastConnection += 1
         let connection = ConnectionID(number: lastConnection)
         participants[connection] = Participant(
-            id: SignalingProtocol.makeIdentifier(using: &random), allowedRoom: allowedRoom)
+            id: SignalingProtocol.makeIdentifier(using: &random), allowedRoom: allowedRoom, token: token, grant: grant)
         return connection
     }
 
@@ -88,6 +96,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             try accept(message, from: connection)
         } catch {
             refuse(error, to: connection)
+            // Who may not join has nothing more to say; another token comes on another connection.
+            if error.code == .unauthorized { outputs.append(.close(connection)) }
         }
     }
 
@@ -125,9 +135,17 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         participants[connection]?.room != nil
     }
 
-    /// The names of a room's streams, oldest first; nil when there is no such room.
-    func streams(in room: String) -> [String]? {
-        rooms[room]?.streams.map(\.name)
+    /// The stream of that name, or the room's oldest; nil when it is not live.
+    func liveStream(in room: String, named name: String?) -> String? {
+        rooms[room]?.streams.first { name == nil || $0.name == name }?.name
+    }
+
+    /// The name of a stream that an encoder may send into the room, or, where it gives none, the one that is waited for
+    /// longest; nil when nobody receives it.
+    func receivedStream(in room: String, named name: String?) -> String? {
+        guard let room = rooms[room] else { return nil }
+        guard let name else { return room.receivers.first.map { $0.stream ?? SignalingProtocol.defaultStream } }
+        return SignalingProtocol.isValid(name: name) && room.receiver(of: name) != nil ? name : nil
     }
 
     // MARK: Messages
@@ -136,10 +154,11 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         _ message: SignalingMessage, from connection: ConnectionID
     ) throws(SignalingError) {
         switch message {
-        case .join(let version, let room):
-            try join(connection, version: version, room: room)
+        case .join(let version, let room, let token):
+            try join(connection, version: version, room: room, token: token)
         case .leave:
             remove(connection, reason: .left)
+            participants[connection]?.grant = nil
             outputs.append(.close(connection))
         case .publish(let stream):
             try publish(stream, by: connection, in: try room(of: connection, message), message)
@@ -150,6 +169,11 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
                     .streamNotFound, "You do not publish a stream of this name.", inReplyTo: message.type)
             }
             removeStream(stream, in: room, reason: .unpublished)
+        case .receive(let stream):
+            try receive(stream, by: connection, in: try room(of: connection, message), message)
+        case .stopReceiving(let stream):
+            let room = try room(of: connection, message)
+            rooms[room]?.receivers.removeAll { $0.connection == connection && $0.stream == stream }
         case .subscribe(let subscription, let stream, _):
             try subscribe(
                 connection, subscription: subscription, stream: stream, in: try room(of: connection, message), message)
@@ -161,13 +185,13 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             if let room = participants[connection]?.room { rooms[room]?.subscriptions[subscription] = nil }
             outputs.append(.send(.subscriptionEnded(subscription: subscription, reason: reason), to: other))
         case .welcome, .streamPublished, .streamUnpublished, .participantJoined, .participantLeft,
-            .subscriptionEnded, .error:
+            .receiving, .ingest, .subscriptionEnded, .error:
             throw SignalingError(.notAllowed, "Only the server sends this message.", inReplyTo: message.type)
         }
     }
 
     private mutating func join(
-        _ connection: ConnectionID, version: Int, room: String
+        _ connection: ConnectionID, version: Int, room: String, token: BearerToken?
     ) throws(SignalingError) {
         guard var participant = participants[connection] else { return }
         guard participant.room == nil else {
@@ -181,6 +205,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard participant.allowedRoom == nil || participant.allowedRoom == room else {
             throw SignalingError(.notAllowed, "The room differs from the one in the URL.", inReplyTo: "join")
         }
+        // Before anything is said about the room.
+        let grant = try grant(for: participant, room, token: token)
         guard rooms[room] != nil || rooms.count < limits.rooms else {
             throw SignalingError(.limitReached, "The server holds no more rooms.", inReplyTo: "join")
         }
@@ -191,16 +217,19 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         joined.participants.insert(connection)
         rooms[room] = joined
         participant.room = room
+        participant.grant = grant
+        participant.token = nil
         participants[connection] = participant
         outputs.append(
             .send(
                 .welcome(
                     version: SignalingProtocol.version, id: participant.id, room: room,
-                    streams: joined.streams.map { describe($0.name, by: $0.publisher) }, iceServers: iceServers),
+                    streams: joined.streams.map { describe($0.name, by: $0.publisher) },
+                    iceServers: iceServers.servers(for: participant.id)),
                 to: connection))
         // To publishers only: were every viewer told of every other, a room of n would cost n² messages.
         for publisher in Set(joined.streams.map(\.publisher)) {
-            outputs.append(.send(.participantJoined(id: participant.id), to: publisher))
+            outputs.append(.send(.participantJoined(id: participant.id, data: grant.data), to: publisher))
         }
     }
 
@@ -208,6 +237,10 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         _ stream: String, by connection: ConnectionID, in room: String, _ message: SignalingMessage
     ) throws(SignalingError) {
         try Self.check(name: stream, "stream", inReplyTo: message.type)
+        guard participants[connection]?.grant?.mayPublish(stream) == true else {
+            throw SignalingError(
+                .notAllowed, "Your token does not let you publish this stream.", inReplyTo: message.type)
+        }
         let streams = rooms[room]?.streams ?? []
         guard !streams.contains(where: { $0.name == stream }) else {
             throw SignalingError(
@@ -219,6 +252,45 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         else { throw SignalingError(.limitReached, "No more streams are taken here.", inReplyTo: message.type) }
         rooms[room]?.streams.append((stream, connection))
         tell(room, .streamPublished(describe(stream, by: connection)))
+    }
+
+    private mutating func receive(
+        _ stream: String?, by connection: ConnectionID, in room: String, _ message: SignalingMessage
+    ) throws(SignalingError) {
+        if let stream { try Self.check(name: stream, "stream", inReplyTo: message.type) }
+        let receivers = rooms[room]?.receivers ?? []
+        if let known = receivers.first(where: { $0.stream == stream }) {
+            guard known.connection == connection else {
+                throw SignalingError(
+                    .streamTaken,
+                    "Another participant receives \(stream.map { "streams named \"\($0)\"" } ?? "any stream") here.",
+                    inReplyTo: message.type)
+            }
+        } else {
+            guard receivers.count < limits.streamsPerRoom,
+                receivers.count(where: { $0.connection == connection }) < limits.streamsPerParticipant
+            else { throw SignalingError(.limitReached, "No more receivers are taken here.", inReplyTo: message.type) }
+            rooms[room]?.receivers.append((stream, connection))
+        }
+        outputs.append(.send(.receiving(stream: stream), to: connection))
+    }
+
+    /// Hands the offer of an HTTP encoder, a participant of the room, to who receives streams of that name.
+    mutating func ingest(subscription: String, stream: String, sdp: String, from connection: ConnectionID) {
+        guard let room = participants[connection]?.room, let receiver = rooms[room]?.receiver(of: stream) else {
+            return refuse(
+                SignalingError(.streamNotFound, "Nobody receives this stream.", subscription: subscription),
+                to: connection)
+        }
+        let taken = rooms[room]?.subscriptions ?? [:]
+        guard taken.values.count(where: { $0.subscriber == receiver }) < limits.subscriptionsPerParticipant else {
+            return refuse(
+                SignalingError(.limitReached, "The receiver takes no more.", subscription: subscription),
+                to: connection)
+        }
+        rooms[room]?.subscriptions[subscription] = Subscription(
+            stream: stream, subscriber: receiver, publisher: connection)
+        outputs.append(.send(.ingest(subscription: subscription, stream: stream, sdp: sdp), to: receiver))
     }
 
     private mutating func subscribe(
@@ -255,6 +327,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard let participant = participants[connection], let room = participant.room else { return }
         participants[connection]?.room = nil
         rooms[room]?.participants.remove(connection)
+        rooms[room]?.receivers.removeAll { $0.connection == connection }
         for stream in rooms[room]?.streams ?? [] where stream.publisher == connection {
             removeStream(stream.name, in: room, reason: reason)
         }
@@ -275,7 +348,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     private mutating func removeStream(_ stream: String, in room: String, reason: SubscriptionEndReason) {
         guard let publisher = rooms[room]?.publisher(of: stream) else { return }
-        for (id, subscription) in rooms[room]?.subscriptions ?? [:] where subscription.stream == stream {
+        for (id, subscription) in rooms[room]?.subscriptions ?? [:]
+        where subscription.stream == stream && subscription.publisher == publisher {
             rooms[room]?.subscriptions[id] = nil
             // A participant may watch its own stream; when it is gone there is nobody to tell.
             let ends: Set = [subscription.subscriber, subscription.publisher]
@@ -288,6 +362,16 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     // MARK: Checks
+
+    private func grant(
+        for participant: Participant, _ room: String, token: BearerToken?
+    ) throws(SignalingError) -> Grant {
+        if let grant = participant.grant { return grant }
+        switch access.authorize(token ?? participant.token, for: room) {
+        case .granted(let grant): return grant
+        case .refused(let why): throw SignalingError(.unauthorized, why, inReplyTo: "join")
+        }
+    }
 
     private func room(
         of connection: ConnectionID, _ message: SignalingMessage
@@ -323,7 +407,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     private func describe(_ stream: String, by publisher: ConnectionID) -> StreamDescription {
-        StreamDescription(stream: stream, publisher: participants[publisher]?.id ?? "")
+        let participant = participants[publisher]
+        return StreamDescription(stream: stream, publisher: participant?.id ?? "", data: participant?.grant?.data)
     }
 
     private mutating func tell(_ room: String, _ message: SignalingMessage) {

@@ -253,7 +253,9 @@ final class PeerHub: EventLoopClient {
         for peer in peers { if let other = peer.engine.nextDeadline { deadline = min(deadline, other) } }
         for participant in participants { if let other = participant.nextDeadline { deadline = min(deadline, other) } }
         for gathering in gatherings { if let other = gathering.nextDeadline { deadline = min(deadline, other) } }
-        for other in [regathering.deadline, addressWatch.deadline, tcp.nextDeadline] { if let other { deadline = min(deadline, other) } }
+        for other in [regathering.deadline, addressWatch.deadline, tcp.nextDeadline] {
+            if let other { deadline = min(deadline, other) }
+        }
         return deadline == .distantFuture ? nil : deadline
     }
 

@@ -125,7 +125,8 @@ extension TCPTransport: TCPConnectionOwner {
     }
 
     func connection(_ connection: TCPConnection, didReceiveFirst packet: inout MutableRawSpan) -> Bool {
-        guard STUNMessage.looksLikeSTUN(packet.bytes), let fragment = STUNUsername.localFragment(of: packet.bytes) else {
+        guard STUNMessage.looksLikeSTUN(packet.bytes), let fragment = STUNUsername.localFragment(of: packet.bytes)
+        else {
             return false
         }
         // The description that it comes from may be one that we have just replaced.

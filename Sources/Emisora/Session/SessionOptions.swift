@@ -33,8 +33,8 @@ extension Session {
         /// NAT 1:1: the addresses under which this machine is reached from outside where it sees others of its own, as in
         /// a cloud or a container; at most one of each family. The same ports must be passed on unchanged.
         public var natAddresses: [IPAddress]
-        /// The path of a PEM file with the certificate authorities that TURN servers over TLS are judged by; `nil`: the
-        /// system's.
+        /// The path of a PEM file with the certificate authorities that the signaling server (`wss:`) and TURN servers over
+        /// TLS are judged by; `nil`: the system's.
         public var certificateAuthorities: String?
         /// The path of a PEM file with this side's own certificate and its key, by which peers know it again: made when
         /// it is not there, for its owner alone to read, and anew a day before it expires (30 days). `nil`: each session
@@ -42,13 +42,16 @@ extension Session {
         public var certificateFile: String?
         /// Where all packets are written to, decrypted; `nil`: nowhere.
         public var packetDump: PacketDump?
+        /// The access token that the signaling server asks for: a JWT, as `emisora token` makes it. It is sent to that
+        /// server alone when the room is joined, again after a lost connection, and printed nowhere.
+        public var token: String?
 
         public init(
             addresses: NetworkAddresses = .automatic, connectTimeout: Duration = .seconds(10),
             iceServers: [ICEServer] = [], iceTransportPolicy: ICETransportPolicy = .all,
             ports: ClosedRange<UInt16>? = nil, usesTCPCandidates: Bool = true, natAddresses: [IPAddress] = [],
             certificateAuthorities: String? = nil, certificateFile: String? = nil,
-            packetDump: PacketDump? = nil
+            packetDump: PacketDump? = nil, token: String? = nil
         ) {
             self.addresses = addresses
             self.connectTimeout = connectTimeout
@@ -60,6 +63,7 @@ extension Session {
             self.certificateAuthorities = certificateAuthorities
             self.certificateFile = certificateFile
             self.packetDump = packetDump
+            self.token = token
         }
     }
 }

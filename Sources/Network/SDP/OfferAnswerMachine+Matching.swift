@@ -104,7 +104,9 @@ extension OfferAnswerMachine {
         // Both descriptions have to name it, with the same id.
         let common = remote.extensions.filter { map in
             track.headerExtensions.contains(map.uri)
-                && localExtensions.contains { $0.id == map.id && $0.uri == map.uri }
+                && localExtensions.contains {
+                    $0.id == map.id && $0.uri == map.uri && $0.isEncrypted == map.isEncrypted
+                }
         }
         let parameters = codec.parameters
         // Feedback by transport-wide numbers needs their header extension, too; what tells of each packet by its own

@@ -296,6 +296,11 @@ package struct RTPSendStream: Sendable {
             octetCount: counters.wireOctets)
     }
 
+    /// Changes what the header carries, as another description may have it, from the next packet on.
+    package mutating func setExtensions(_ extensions: HeaderExtensionBlock?) {
+        configuration.extensions = extensions
+    }
+
     /// Goes on with other SSRCs after a collision (RFC 3550 §8.2); the caller says BYE for the old ones. What was sent
     /// under the old SSRC can no longer be asked for.
     package mutating func changeSSRC(
