@@ -5,7 +5,7 @@ package struct ServerLimits: Equatable, Sendable {
     package var streamsPerParticipant = 16
     package var streamsPerRoom = 64
     package var subscriptionsPerParticipant = 64
-    package var whepSessions = 1_000
+    package var httpSessions = 1_000
 
     /// Messages that a client may send at once, and a second in the long run. A viewer sends about ten.
     package var messageBurst = 500
