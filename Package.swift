@@ -193,10 +193,11 @@ let package = Package(
         .testTarget(
             name: "EmisoraTests",
             dependencies: [
-                "Emisora", "EmisoraCore", "EmisoraEventLoop", "EmisoraICE", "EmisoraSignalingClient",
-                "EmisoraSignalingProtocol",
+                "Emisora", "EmisoraCore", "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE",
+                "EmisoraSignalingClient", "EmisoraSignalingProtocol",
             ],
             path: "Tests/Emisora"),
+        .testTarget(name: "EmisoraHTTPClientTests", dependencies: ["EmisoraHTTPClient"], path: "Tests/HTTPClient"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
         .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),

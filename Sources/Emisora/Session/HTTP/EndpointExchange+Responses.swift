@@ -141,8 +141,9 @@ extension EndpointExchange {
             retryAt = now + wait
         case .subscribing(let name):
             use = nil
-            refuse(id, refusal.code, refusal.text)
+            // First, so that nobody comes back at once for what is not there.
             emit(.message(.streamUnpublished(stream(name))))
+            refuse(id, refusal.code, refusal.text)
             if refusal.isTransient { announcement = (name, now + wait) }
         case nil: break
         }
@@ -200,12 +201,12 @@ extension EndpointExchange {
         state = .idle
         candidates = []
         restartOffer = nil
+        if case .subscribing(let name) = use { emit(.message(.streamUnpublished(stream(name)))) }
         emit(.message(.subscriptionEnded(subscription: id, reason: .timedOut)))
         switch use {
         case .publishing: retryAt = now
         case .subscribing(let name):
             use = nil
-            emit(.message(.streamUnpublished(stream(name))))
             announcement = (name, now + delay())
         case nil: break
         }
