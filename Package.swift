@@ -30,7 +30,7 @@ let package = Package(
         .target(name: "CEmisoraYUV", path: "Sources/C/YUV", linkerSettings: [.linkedLibrary("yuv")]),
         .target(
             name: "CEmisoraWebsockets", path: "Sources/C/Websockets",
-            linkerSettings: [.linkedLibrary("websockets")]),
+            linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("crypto")]),
         .target(name: "CEmisoraLinux", path: "Sources/C/Linux"),
         .target(name: "CEmisoraJPEG", path: "Sources/C/JPEG", linkerSettings: [.linkedLibrary("turbojpeg")]),
         .target(name: "CEmisoraV4L2", path: "Sources/C/V4L2", linkerSettings: [.linkedLibrary("v4l2")]),
@@ -193,8 +193,9 @@ let package = Package(
         .testTarget(
             name: "EmisoraTests",
             dependencies: [
-                "Emisora", "EmisoraCore", "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE",
-                "EmisoraSignalingClient", "EmisoraSignalingProtocol",
+                "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
+                "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSTUN",
+                "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
             ],
             path: "Tests/Emisora"),
         .testTarget(name: "EmisoraHTTPClientTests", dependencies: ["EmisoraHTTPClient"], path: "Tests/HTTPClient"),
@@ -204,7 +205,8 @@ let package = Package(
         .testTarget(
             name: "EmisoraSignalingTests",
             dependencies: [
-                "EmisoraCore", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer",
+                "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
+                "EmisoraSignalingServer",
             ],
             path: "Tests/Signaling"),
         .testTarget(
@@ -268,6 +270,14 @@ let package = Package(
                 "CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen", "EmisoraTestSupport", "EmisoraTesting",
             ],
             path: "Tests/Screen"),
+        .target(
+            name: "EmisoraFuzz",
+            dependencies: [
+                "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraPeerEngine", "EmisoraRTP",
+                "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingProtocol", "EmisoraSimulation", "EmisoraTURN",
+            ],
+            path: "Tests/Fuzz/Targets", swiftSettings: lifetimes),
+        .testTarget(name: "EmisoraFuzzTests", dependencies: ["EmisoraFuzz"], path: "Tests/Fuzz/Tests"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
         .executableTarget(

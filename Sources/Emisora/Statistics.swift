@@ -85,6 +85,8 @@ public struct SubscriberStatistics: Sendable {
     public var jitter: Double
     public var nackCount: UInt64
     public var pliCount: UInt64
+    /// The bounds that the sender sets for the time from capture to display (`playout-delay`); `nil`: none.
+    public var playoutDelay: ClosedRange<Duration>?
     /// Root mean square of the last 20 ms that were decoded, 0…1.
     public var audioLevel: Double
     /// What the sender says of its sound in the last packet, 0…1 (RFC 6464); `nil` where it says nothing.
@@ -159,6 +161,7 @@ extension SessionCore {
             fecPacketsDiscarded: sum(\.fecPacketsDiscarded), packetsRepaired: sum(\.packetsRepaired),
             jitter: peer.inboundVideo?.jitter ?? 0, nackCount: peer.inboundVideo?.nackCount ?? 0,
             pliCount: peer.inboundVideo?.pliCount ?? 0,
+            playoutDelay: subscription.reception.peer.engine.remotePlayoutDelay,
             audioLevel: audio.audioLevel, announcedAudioLevel: peer.inboundAudioLevel?.linear,
             voiceActivity: peer.inboundAudioLevel?.hasVoice, totalSamplesReceived: audio.totalSamplesReceived,
             concealedSamples: audio.concealedSamples,

@@ -121,6 +121,15 @@ struct Arguments {
         return (10_000...100_000_000).contains(bits) ? Int(bits) : nil
     }
 
+    /// `0-500`: milliseconds, as `playout-delay` can carry them.
+    static func delays(_ text: String) -> ClosedRange<Duration>? {
+        let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map { whole($0) }
+        guard bounds.count == 2, let least = bounds[0], let most = bounds[1], least <= most, most <= 40_950 else {
+            return nil
+        }
+        return .milliseconds(Int64(least)) ... .milliseconds(Int64(most))
+    }
+
     static func seconds(_ text: String) -> Double? {
         guard let value = Double(text), value.isFinite, value > 0, value <= 1_000_000 else { return nil }
         return value

@@ -115,6 +115,10 @@ actor StreamFollower {
         figures.pliCount += now.pliCount
         figures.totalSamplesReceived += now.totalSamplesReceived
         figures.concealedSamples += now.concealedSamples
+        figures.announcedAudioLevel = now.announcedAudioLevel
+        figures.playoutDelayMs = now.playoutDelay.map {
+            [$0.lowerBound.inMilliseconds, $0.upperBound.inMilliseconds]
+        }
         figures.transport = TransportFigures(now.transport)
         figures.srtpCipher = now.srtpCipher
         figures.dtlsCipher = now.dtlsCipher

@@ -29,6 +29,23 @@ package struct ServerLimits: Equatable, Sendable {
 
     package init() {}
 
+    /// Those that an operator may set, by their names on the command line.
+    static let adjustable: [(name: String, path: WritableKeyPath<ServerLimits, Int> & Sendable)] = [
+        ("rooms", \.rooms), ("participants", \.participantsPerRoom), ("connections", \.connections),
+        ("connections-per-address", \.connectionsPerAddress), ("strangers", \.strangers),
+        ("strangers-per-address", \.strangersPerAddress), ("messages-per-second", \.messagesPerSecond),
+    ]
+
+    /// Takes `NAME=N`, with N from 1 to a million; `false` for anything else.
+    mutating func take(_ text: String) -> Bool {
+        let parts = text.split(separator: "=", omittingEmptySubsequences: false)
+        guard parts.count == 2, let limit = Self.adjustable.first(where: { $0.name == parts[0] }),
+            let count = Int(parts[1]), (1...1_000_000).contains(count)
+        else { return false }
+        self[keyPath: limit.path] = count
+        return true
+    }
+
     /// These, but for no more connections than a process with that many descriptors can have; some are for other things.
     func within(descriptors: Int) -> Self {
         var limits = self

@@ -25,6 +25,8 @@ final class TCPConnection: StreamSocketOwner {
     private static let idleTimeout: Duration = .seconds(60)
     /// Checks before one of them must have been authentic; each costs a message authentication code.
     private static let maximumFirstPackets = 8
+    /// What comes behind it finds room: checks, handshakes, reports.
+    private static let mediaQueueByteLimit = StreamSocket.maximumQueuedByteCount / 2
     /// How much the system may hold that it has not sent: some milliseconds at any rate that we send at.
     private static let unsentByteLimit = 16_384
 
@@ -63,7 +65,9 @@ final class TCPConnection: StreamSocketOwner {
         guard !isOver, StreamFramer.frame(packet, into: &frame) else { return }
         let queued = socket.queuedByteCount
         // What keeps the connection up is small, and goes as long as there is room at all.
-        if DatagramKind(of: packet) == .rtp, !backlog.hasRoom(queuedByteCount: queued, now: now) {
+        if DatagramKind(of: packet) == .rtp,
+            queued >= Self.mediaQueueByteLimit || !backlog.hasRoom(queuedByteCount: queued, now: now)
+        {
             packetsDropped += 1
         } else if socket.write(frame.span.bytes) {
             backlog.didWrite(frame.count, queuedByteCount: socket.queuedByteCount, now: now)

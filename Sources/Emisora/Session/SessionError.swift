@@ -20,7 +20,8 @@ public enum SessionError: Error, Equatable, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .invalidURL(let url):
-            "\(url) is no session URL; it should look like ws://127.0.0.1:8080/ROOM or wss://HOST/ROOM, or http(s)://HOST/… of a WHIP or WHEP endpoint."
+            "\(url) is no session URL; it should look like ws://127.0.0.1:8080/ROOM or wss://HOST/ROOM, or http(s)://HOST/… "
+                + "of a WHIP or WHEP endpoint."
         case .connectFailed(let reason): reason
         case .refused(let code, let message): "The server refused (\(code)): \(message)"
         case .cancelled: "The task was cancelled."

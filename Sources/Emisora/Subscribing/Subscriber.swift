@@ -35,7 +35,7 @@ public final class Subscriber: Sendable {
 
     /// - Parameters:
     ///   - videoSink: gets each decoded picture; its timestamp is when its first packet arrived, and its rotation says
-    ///     how to turn it before it is shown.
+    ///     how to turn it before it is shown (``VideoConverter/upright(_:)``).
     ///   - audioSink: gets 20 ms of sound at a time.
     public init(
         videoSink: (any VideoFrameSink)? = nil, audioSink: (any AudioFrameSink)? = nil, options: Options = Options()

@@ -77,7 +77,8 @@ extension ICEAgent {
         }
         // Worth waiting a moment for a better one, if there is one that could still succeed.
         let hasBetter = pairs.contains { $0.isActive && $0.priority(role: role) > best.priority(role: role) }
-        let deadline = nominateAt ?? now + Self.nominationDelay
+        let delay = best.path.transport == .tcp ? Self.nominationDelayOverTCP : Self.nominationDelay
+        let deadline = min(nominateAt ?? .distantFuture, now + delay)
         guard !hasBetter || now >= deadline else {
             nominateAt = deadline
             return

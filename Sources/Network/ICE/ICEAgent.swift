@@ -33,6 +33,8 @@ package struct ICEAgent {
     static let renominationGap: Duration = .seconds(3)
     /// How long a controlling agent waits for a better pair after the first valid one.
     static let nominationDelay: Duration = .milliseconds(40)
+    /// The same where that one is over TCP: a check over UDP that was lost is repeated by then. Media flows meanwhile.
+    static let nominationDelayOverTCP: Duration = .seconds(1)
 
     package internal(set) var role: ICERole
     package internal(set) var state: ICEState = .new

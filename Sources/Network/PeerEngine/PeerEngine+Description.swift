@@ -81,9 +81,11 @@ extension PeerEngine {
         negotiatedWishes = wishes(in: session)
         remoteFingerprints = remote.fingerprints
         configureReceiving(session, now: now)
-        isToldOfEachPacket = session.media.contains(where: \.direction.sends)
+        isToldOfEachPacket =
+            session.media.contains(where: \.direction.sends)
             && session.media.allSatisfy { !$0.direction.sends || $0.feedback.perPacket }
         security.setRemoteFingerprints(remote.fingerprints, now: now)
+        security.setEncryptedHeaderExtensions(session.encryptedExtensionIDs)
         // A connection that stands stays what it is through re-offers and restarts.
         if state == .new || state == .failed { enter(.connecting, reason: "") }
         ice.setRemoteCredentials(remote.credentials, now: now)
@@ -113,9 +115,10 @@ extension PeerEngine {
         }
     }
 
-    /// Streams that exist keep their numbers and counters across re-offers.
+    /// Streams that exist keep their numbers and counters across re-offers; their header extensions follow them.
     private func makeStreams(_ session: NegotiatedSession) {
         if let video = session.media(.video) {
+            videoSender?.setExtensions(extensionBlock(of: video))
             if video.direction.sends, videoSender == nil { videoSender = makeSender(video, clockRate: 90_000) }
             if video.direction.receives, videoReceiver == nil {
                 var configuration = RTPVideoReceiveStream.Configuration(payloadType: video.payloadType)
@@ -128,6 +131,7 @@ extension PeerEngine {
             }
         }
         if let audio = session.media(.audio) {
+            audioSender?.setExtensions(extensionBlock(of: audio))
             if audio.direction.sends, audioSender == nil { audioSender = makeSender(audio, clockRate: 48_000) }
             if audio.direction.receives, audioReceiver == nil {
                 var configuration = RTPAudioReceiveStream.Configuration(payloadType: audio.payloadType)

@@ -38,9 +38,11 @@ struct RepairPolicy: Sendable {
     ) {
         if fractionLost >= Self.notableLoss { notableLossAt = now }
         if fractionLost >= Self.heavyLoss { heavyLossAt = now }
-        func isRecent(_ instant: Instant?, _ duration: Duration) -> Bool { instant.map { now - $0 < duration } ?? false }
+        func lies(_ instant: Instant?, within duration: Duration) -> Bool {
+            instant.map { now - $0 < duration } ?? false
+        }
         soundDepth =
-            isRecent(heavyLossAt, Self.heavyFor) ? 2 : isRecent(notableLossAt, Self.notableFor) ? 1 : 0
+            lies(heavyLossAt, within: Self.heavyFor) ? 2 : lies(notableLossAt, within: Self.notableFor) ? 1 : 0
         guard stream == .video else { return }
         // Whatever the interval of reports is, three seconds count most.
         let elapsed = min(10, lastReportAt.map { max(0, (now - $0).inSeconds) } ?? 1)

@@ -102,7 +102,7 @@ struct AttributeReader {
             fingerprint, to: &section.fingerprints, "fingerprints", limit: SessionDescriptionParser.maximumInherited)
     }
 
-    /// `<id>[/<direction>] <URI> [attributes]` (RFC 8285 §5).
+    /// `<id>[/<direction>] [<encryption>] <URI> [attributes]` (RFC 8285 §5, RFC 6904 §4).
     private mutating func readExtension(_ value: Substring, line: Int) throws(SDPError) {
         let words = SDPText.words(value)
         let parts = words.first.map { SDPText.parts($0, at: "/", maximumSplits: 1) } ?? []
@@ -118,9 +118,12 @@ struct AttributeReader {
         }
         // Ids above 255 exist for negotiation only (RFC 8285 §7) and cannot be on the wire.
         guard let id = UInt8(exactly: id) else { return }
+        // RFC 6904 §4: what is encrypted follows as though it were an attribute of the encryption.
+        let isEncrypted = words[1] == ExtensionMap.encryptURI && words.count >= 3
         try Self.append(
-            ExtensionMap(id: id, uri: String(words[1]), direction: direction), to: &section.extensions,
-            "header extensions", limit: SessionDescriptionParser.maximumInherited)
+            ExtensionMap(
+                id: id, uri: String(words[isEncrypted ? 2 : 1]), direction: direction, isEncrypted: isEncrypted),
+            to: &section.extensions, "header extensions", limit: SessionDescriptionParser.maximumInherited)
     }
 
     private mutating func readRID(_ value: Substring, line: Int) throws(SDPError) {

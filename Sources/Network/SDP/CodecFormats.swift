@@ -16,7 +16,9 @@ package struct RepairFormats: Hashable, Sendable {
 
     /// Without those that `isKept` refuses, and what is of no use without them.
     fileprivate func filter(_ isKept: (UInt8, KeyPath<Self, UInt8?>) -> Bool) -> Self {
-        func kept(_ path: KeyPath<Self, UInt8?>) -> UInt8? { self[keyPath: path].flatMap { isKept($0, path) ? $0 : nil } }
+        func kept(_ path: KeyPath<Self, UInt8?>) -> UInt8? {
+            self[keyPath: path].flatMap { isKept($0, path) ? $0 : nil }
+        }
         var result = self
         result.flexfec = kept(\.flexfec)
         let isWhole = [\Self.red, \.redRetransmission, \.ulpfec].allSatisfy { self[keyPath: $0] == kept($0) }

@@ -66,21 +66,22 @@ package struct MediaConfiguration: Hashable, Sendable {
     func track(_ kind: String) -> Track? { tracks.first { $0.kind.rawValue == kind } }
 
     /// Header extensions of a track under the ids of an offer of ours: a URI has the same one in every m-line of the
-    /// bundle, and ids that the session knows already stay (RFC 8843 §7.1.3, RFC 8285 §6).
+    /// bundle, and ids that the session knows already stay (RFC 8843 §7.1.3, RFC 8285 §6), encrypted where they are.
+    /// By ourselves none is offered encrypted: there are peers that cannot read such a line and refuse the description.
     func extensionMaps(for track: Track, known: [MediaSection]) -> [ExtensionMap] {
-        var ids: [String: UInt8] = [:]
+        var maps: [String: ExtensionMap] = [:]
         var used: Set<UInt8> = []
         for map in known.flatMap(\.extensions) {
-            ids[map.uri] = ids[map.uri] ?? map.id
+            maps[map.uri] = maps[map.uri] ?? ExtensionMap(id: map.id, uri: map.uri, isEncrypted: map.isEncrypted)
             used.insert(map.id)
         }
         var next: UInt8 = 1
-        for uri in tracks.flatMap(\.headerExtensions) where ids[uri] == nil {
+        for uri in tracks.flatMap(\.headerExtensions) where maps[uri] == nil {
             while used.contains(next) { next += 1 }
-            ids[uri] = next
+            maps[uri] = ExtensionMap(id: next, uri: uri)
             used.insert(next)
         }
-        return track.headerExtensions.compactMap { uri in ids[uri].map { ExtensionMap(id: $0, uri: uri) } }
+        return track.headerExtensions.compactMap { maps[$0] }
     }
 }
 

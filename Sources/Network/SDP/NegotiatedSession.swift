@@ -84,6 +84,12 @@ package struct NegotiatedSession: Hashable, Sendable {
     package var dtlsRole: DTLSRole
 
     package func media(_ kind: MediaConfiguration.Kind) -> Media? { media.first { $0.kind == kind } }
+
+    /// Ids of the header extensions that SRTP has to encrypt, of all m-lines together: in a bundle one id has one
+    /// meaning (RFC 8843 §9.2).
+    package var encryptedExtensionIDs: Set<UInt8> {
+        Set(media.flatMap { $0.sendExtensions + $0.receiveExtensions }.filter(\.isEncrypted).map(\.id))
+    }
 }
 
 /// What the receiver of an Opus stream asks of its sender (RFC 7587 §6.1).

@@ -10,7 +10,8 @@ extension OfferAnswerMachine {
 
     /// For each kind the one m-line of the peer's offer that we take, by index. A peer may offer several of a kind: an
     /// m-line that is ours already stays so, then one that lets media flow goes before one that does not.
-    func acceptedSections(of offer: SessionDescription) -> [Int: (track: MediaConfiguration.Track, codec: CodecFormats)] {
+    func acceptedSections(of offer: SessionDescription) -> [Int: (track: MediaConfiguration.Track, codec: CodecFormats)]
+    {
         var best: [MediaConfiguration.Kind: (rank: Int, index: Int, codec: CodecFormats)] = [:]
         for (index, section) in offer.media.enumerated() {
             guard section.port != 0 || (section.isBundleOnly && !offer.bundle.isEmpty), section.isRTCPMultiplexed,
@@ -103,7 +104,9 @@ extension OfferAnswerMachine {
         // Both descriptions have to name it, with the same id.
         let common = remote.extensions.filter { map in
             track.headerExtensions.contains(map.uri)
-                && localExtensions.contains { $0.id == map.id && $0.uri == map.uri }
+                && localExtensions.contains {
+                    $0.id == map.id && $0.uri == map.uri && $0.isEncrypted == map.isEncrypted
+                }
         }
         let parameters = codec.parameters
         // Feedback by transport-wide numbers needs their header extension, too; what tells of each packet by its own
@@ -115,7 +118,8 @@ extension OfferAnswerMachine {
             kind: track.kind, mid: mid, direction: direction(track, remote: remote),
             payloadType: codec.payloadType, retransmissionPayloadType: codec.retransmission, repair: codec.repair,
             ssrc: track.ssrc, retransmissionSSRC: track.retransmissionSSRC, repairSSRC: track.repairSSRC,
-            remoteSSRCs: group.map { [$0.media, $0.retransmission] } ?? remote.ssrcs.map(\.ssrc).filter { !repairs.contains($0) },
+            remoteSSRCs: group.map { [$0.media, $0.retransmission] }
+                ?? remote.ssrcs.map(\.ssrc).filter { !repairs.contains($0) },
             sendExtensions: common.filter { $0.direction?.receives != false },
             receiveExtensions: common.filter { $0.direction?.sends != false },
             feedback: NegotiatedSession.Feedback(

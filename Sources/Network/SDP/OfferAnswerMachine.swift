@@ -198,19 +198,22 @@ package struct OfferAnswerMachine: Sendable {
         var answer = SessionDescription(sessionID: sessionID, sessionVersion: sessionVersion + 1)
         answer.allowsMixedExtensions = offer.allowsMixedExtensions
         answer.iceOptions = ["trickle"]
+        let ambiguous = Self.ambiguousIDs(in: indexes.map { offer.media[$0] })
         for (index, section) in offer.media.enumerated() {
             guard let (track, codec) = accepted[index], let role else {
                 answer.media.append(Self.rejected(section))
                 continue
             }
+            let extensions = answeredExtensions(section, ambiguous: ambiguous)
             var one = Self.media(
                 track, index: index, mid: section.mid, remote: section, codec: codec,
-                localExtensions: section.extensions)
+                localExtensions: extensions)
             one.sendLayers = Self.layers(of: track, offer: section, payloadType: codec.payloadType)
             one.receiveRID = Self.takenStream(of: section, payloadType: codec.payloadType)?.id
             media.append(one)
-            answer.media.append(
-                answered(section, one, codec, isTagged: index == tagged, role: role, transport: transport))
+            var answered = answered(section, one, codec, isTagged: index == tagged, role: role, transport: transport)
+            answered.extensions = extensions
+            answer.media.append(answered)
         }
         let session: NegotiatedSession
         if let remote, let role {
@@ -300,7 +303,6 @@ package struct OfferAnswerMachine: Sendable {
                         && ($0.payloadType == nil || $0.payloadType == line.payloadType ?? codec.payloadType)
                 }
         }
-        section.extensions = answeredExtensions(offered)
         section.isRTCPMultiplexed = true
         section.isRTCPReducedSize = offered.isRTCPReducedSize
         Self.answerSimulcast(media, to: offered, in: &section)
@@ -353,15 +355,24 @@ package struct OfferAnswerMachine: Sendable {
         section.isEndOfCandidates = isTagged && transport.isEndOfCandidates
     }
 
-    /// What we understand of the header extensions on offer, under their ids (RFC 8285 §6); an offer that has the same
-    /// one twice gets its first.
-    private func answeredExtensions(_ offered: MediaSection) -> [ExtensionMap] {
+    /// What we understand of the header extensions on offer, under their ids (RFC 8285 §6). Of one that is offered in
+    /// the clear and encrypted the latter is taken (RFC 6904 §4), else the first.
+    private func answeredExtensions(_ offered: MediaSection, ambiguous: Set<UInt8>) -> [ExtensionMap] {
         let known = configuration.track(offered.kind)?.headerExtensions ?? []
         return known.compactMap { uri in
-            offered.extensions.first { $0.uri == uri }.map {
-                ExtensionMap(id: $0.id, uri: uri, direction: $0.direction?.reversed)
+            let usable = offered.extensions.filter { $0.uri == uri && !($0.isEncrypted && ambiguous.contains($0.id)) }
+            return (usable.first(where: \.isEncrypted) ?? usable.first).map {
+                ExtensionMap(
+                    id: $0.id, uri: uri, direction: $0.direction?.reversed, isEncrypted: $0.isEncrypted)
             }
         }
+    }
+
+    /// Ids that are encrypted in one m-line and in the clear in another: SRTP, which knows a bundle's ids alone, cannot
+    /// tell them apart, and RFC 8843 §9.2 has one meaning for each.
+    private static func ambiguousIDs(in media: [MediaSection]) -> Set<UInt8> {
+        let maps = media.flatMap(\.extensions)
+        return Set(maps.filter(\.isEncrypted).map(\.id)).intersection(maps.filter { !$0.isEncrypted }.map(\.id))
     }
 
     private static func feedback(_ kind: MediaConfiguration.Kind, _ codec: CodecFormats) -> [FeedbackLine] {
@@ -370,7 +381,7 @@ package struct OfferAnswerMachine: Sendable {
             ? ["goog-remb", "transport-cc", "ccm fir", "ccm tmmbr", "nack", "nack pli"] : ["transport-cc"]
         var lines = values.map { FeedbackLine(payloadType: codec.payloadType, value: $0) }
         // Parity packets are counted with the rest of what the path carries.
-        if let flexfec = codec.repair.flexfec { lines.append(FeedbackLine(payloadType: flexfec, value: "transport-cc")) }
+        if let type = codec.repair.flexfec { lines.append(FeedbackLine(payloadType: type, value: "transport-cc")) }
         // Of all payload types at once, as RFC 8888 §6 has it.
         return lines + [FeedbackLine(payloadType: nil, value: "ack ccfb")]
     }

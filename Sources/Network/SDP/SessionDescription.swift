@@ -93,15 +93,25 @@ package struct ExtensionMap: Hashable, Sendable {
     package var uri: String
     /// Seen from the side that wrote the line; `nil` where it does not say, which means both ways.
     package var direction: MediaDirection?
+    /// SRTP encrypts its value (RFC 6904 §4).
+    package var isEncrypted: Bool
 
-    package init(id: UInt8, uri: String, direction: MediaDirection? = nil) {
+    package init(id: UInt8, uri: String, direction: MediaDirection? = nil, isEncrypted: Bool = false) {
         self.id = id
         self.uri = uri
         self.direction = direction
+        self.isEncrypted = isEncrypted
     }
 
     package static let midURI = "urn:ietf:params:rtp-hdrext:sdes:mid"
     package static let transportWideURI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
+    /// Stands in front of the URI of an extension that is to be encrypted.
+    static let encryptURI = "urn:ietf:params:rtp-hdrext:encrypt"
+
+    /// The value of the attribute.
+    var text: String {
+        "\(id)" + (direction.map { "/\($0.rawValue)" } ?? "") + " " + (isEncrypted ? Self.encryptURI + " " : "") + uri
+    }
 }
 
 /// `a=fingerprint` (RFC 8122 §5).

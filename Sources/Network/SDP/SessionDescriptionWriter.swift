@@ -40,9 +40,7 @@ extension MediaSection {
         for line in feedback {
             lines.append("a=rtcp-fb:\(line.payloadType.map { "\($0)" } ?? "*") \(line.value)")
         }
-        for map in extensions {
-            lines.append("a=extmap:\(map.id)" + (map.direction.map { "/\($0.rawValue)" } ?? "") + " \(map.uri)")
-        }
+        for map in extensions { lines.append("a=extmap:\(map.text)") }
         if let streamID { lines.append("a=msid:\(streamID)" + (trackID.map { " \($0)" } ?? "")) }
         for rid in rids { lines.append("a=rid:\(rid.text)") }
         if let simulcast { lines.append("a=simulcast:\(simulcast.text)") }

@@ -57,7 +57,9 @@ package struct CongestionFeedbackReceiver: Sendable {
             senderSSRC: senderSSRC, blocks: [], timestamp: wallClock.ntp(at: now).middle32)
         var room = Self.messagePacketLimit
         for index in sources.indices {
-            guard let block = sources[index].block(limit: min(Self.packetLimit, Int64(room)), now: now) else { continue }
+            guard let block = sources[index].block(limit: min(Self.packetLimit, Int64(room)), now: now) else {
+                continue
+            }
             room -= block.packets.count
             message.blocks.append(block)
         }

@@ -51,8 +51,9 @@ package struct HeaderExtensionValues: Equatable, Sendable {
         /// The nearest bounds that can be told: whole units of 10 ms, no longer than 40.95 s.
         package init(_ bounds: ClosedRange<Duration>) {
             func units(_ duration: Duration, roundedUp: Bool) -> UInt16 {
-                let nanoseconds = duration.nanoseconds.addingReportingOverflow(roundedUp ? 9_999_999 : 0).partialValue
-                return UInt16(clamping: min(4_095, max(0, nanoseconds / 10_000_000)))
+                let longest: Duration = .milliseconds(40_950)
+                let nanoseconds = min(longest, max(.zero, duration)).nanoseconds
+                return UInt16(clamping: (nanoseconds + (roundedUp ? 9_999_999 : 0)) / 10_000_000)
             }
             minimum = units(bounds.lowerBound, roundedUp: false)
             maximum = units(bounds.upperBound, roundedUp: true)

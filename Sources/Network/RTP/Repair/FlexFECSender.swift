@@ -70,11 +70,9 @@ struct FlexFECSender: Sendable {
 
     /// The picture is complete: repair packets for it follow, if there is one to spare.
     mutating func finishGroup() {
+        members.removeAll { timestamp &- $0.bits.timestamp > configuration.longestSpan }
         let count = min(members.count, credit / Self.unit)
-        guard count > 0, let first = members.first else {
-            members.removeAll { timestamp &- $0.bits.timestamp > configuration.longestSpan }
-            return
-        }
+        guard count > 0, let first = members.first else { return }
         defer { members.removeAll(keepingCapacity: true) }
         credit -= count * Self.unit
         for offset in 0..<count {

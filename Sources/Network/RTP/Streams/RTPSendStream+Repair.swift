@@ -8,6 +8,9 @@ extension RTPSendStream {
         set { sound?.depth = newValue }
     }
 
+    /// What that adds, in bits a second.
+    package var redundantBitrate: Int { max(0, redundancyDepth) * blockBitrate }
+
     /// Parity packets for each packet, 0…1; of use where FlexFEC was negotiated.
     package var protection: Double {
         get { parity?.protection ?? 0 }
@@ -29,6 +32,11 @@ extension RTPSendStream {
         let frame = queued.frame
         let plain = (frame, configuration.payloadType)
         guard let redPayloadType = configuration.redPayloadType, let depth = sound?.depth else { return plain }
+        if let duration = frame.durationInTicks, duration > 0 {
+            let byteCount = frame.payload.count + REDPayload.redundantHeaderByteCount
+            let bitrate = byteCount * 8 * configuration.clockRate / Int(duration)
+            blockBitrate += blockBitrate == 0 ? bitrate : (bitrate - blockBitrate) / 8
+        }
         guard depth > 0, let packet = frame.packets.first, frame.packets.count == 1,
             frame.payload.count < configuration.payloadByteLimit,
             let payload = sound?.payload(
@@ -36,15 +44,10 @@ extension RTPSendStream {
                 byteLimit: configuration.payloadByteLimit)
         else {
             sound?.remember(frame.payload, queued.timestamp)
-            redundantBitrate = 0
             return plain
         }
         statistics.fecPacketsSent += UInt64(sound?.carriedBlocks ?? 0)
         statistics.fecBytesSent += UInt64(sound?.carriedByteCount ?? 0)
-        if let duration = frame.durationInTicks, duration > 0 {
-            let added = (payload.count - frame.payload.count) * 8 * configuration.clockRate / Int(duration)
-            redundantBitrate += (added - redundantBitrate) / 8
-        }
         let wrapped = PacketizedFrame(
             payload: payload,
             packets: [.init(descriptor: .empty, range: 0..<payload.count, marker: packet.marker)],

@@ -109,8 +109,8 @@ package struct RTPSendStream: Sendable {
     private var counters = SenderCounters()
     var sound: REDSoundBlocks?
     var parity: FlexFECSender?
-    /// What redundancy adds to sound, bits a second.
-    package internal(set) var redundantBitrate = 0
+    /// What each packet that is carried once more adds, in bits a second.
+    var blockBitrate = 0
 
     /// Starts a stream at random sequence numbers and a random timestamp (RFC 3550 §5.1).
     package init(_ configuration: Configuration, using generator: inout some RandomNumberGenerator) {
@@ -294,6 +294,11 @@ package struct RTPSendStream: Sendable {
             ssrc: configuration.ssrc, ntpTimestamp: wallClock.ntp(at: now),
             rtpTimestamp: last.timestamp &+ UInt32(truncatingIfNeeded: sinceLast), packetCount: counters.wirePackets,
             octetCount: counters.wireOctets)
+    }
+
+    /// Changes what the header carries, as another description may have it, from the next packet on.
+    package mutating func setExtensions(_ extensions: HeaderExtensionBlock?) {
+        configuration.extensions = extensions
     }
 
     /// Goes on with other SSRCs after a collision (RFC 3550 §8.2); the caller says BYE for the old ones. What was sent

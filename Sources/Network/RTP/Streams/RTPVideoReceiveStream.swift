@@ -306,6 +306,8 @@ package struct RTPVideoReceiveStream: Sendable {
                 header.payloadType == configuration.payloadType
             else { continue }
             counters.packetsRepaired += 1
+            let ids = configuration.redundancy?.extensionIDs ?? HeaderExtensionIDs()
+            handle(HeaderExtensionValues(of: header, in: recovered.packet.span.bytes, ids: ids), of: header)
             insert(recovered.number, header, recovered.packet.span.bytes.extracting(header.payload), now: now)
         }
     }

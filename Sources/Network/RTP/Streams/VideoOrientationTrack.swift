@@ -19,6 +19,9 @@ struct VideoOrientationTrack: Sendable {
         told.append((timestamp, orientation))
     }
 
+    /// How many pictures were told of that have not come yet.
+    var count: Int { told.count }
+
     /// The orientation of the next picture to be shown; `nil` where none was ever told.
     mutating func orientation(at timestamp: UInt32) -> HeaderExtensionValues.VideoOrientation? {
         var newest: UInt32?
