@@ -105,10 +105,10 @@ import Testing
         let server = try ScriptedServer { _ in nil }
         let client = try HTTPClient()
         let request = HTTPClientRequest("POST", try Self.url(server.url("/a")), body: [], timeout: .seconds(300))
-        async let outcome = Self.send(client, request)
+        let outcome = Task { try await Self.send(client, request) }
         while server.requests.isEmpty { await Task.yield() }
         client.cancel()
-        await #expect(throws: HTTPClientError.cancelled) { try await outcome }
+        await #expect(throws: HTTPClientError.cancelled) { try await outcome.value }
         await #expect(throws: HTTPClientError.cancelled) { try await Self.send(client, request) }
     }
 

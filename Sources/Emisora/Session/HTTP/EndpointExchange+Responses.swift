@@ -30,6 +30,10 @@ extension EndpointExchange {
         case .success(let (resource, response)):
             guard isWanted else { return delete(resource.url, token: resource.token) }
             state = .live(id: id, resource)
+            if isOut {
+                isOut = false
+                welcome()
+            }
             let servers = ICEServerLink.servers(in: response.values(of: "Link"))
             if settings.takesICEServers, !servers.isEmpty {
                 emit(.iceServers(servers))
@@ -39,10 +43,6 @@ extension EndpointExchange {
             emit(.message(.answer(subscription: id, sdp: resource.answer)))
             failures = 0
             wasLive = true
-            if isOut {
-                isOut = false
-                welcome()
-            }
             if case .publishing(let name) = use { emit(.message(.streamPublished(stream(name)))) }
         case .failure(let refusal):
             guard isWanted else { return }
