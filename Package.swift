@@ -194,10 +194,11 @@ let package = Package(
             name: "EmisoraTests",
             dependencies: [
                 "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
-                "EmisoraICE", "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient",
-                "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSTUN",
+                "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
             ],
             path: "Tests/Emisora"),
+        .testTarget(name: "EmisoraHTTPClientTests", dependencies: ["EmisoraHTTPClient"], path: "Tests/HTTPClient"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
         .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),

@@ -130,7 +130,10 @@ extension SessionCore {
         case .stateChanged(.failed, let reason):
             channel.send(.bye(subscription: id, reason: .connectionFailed))
             endDelivery(id, reason: reason, now: now)
-        case .stateChanged(.closed, let reason): endDelivery(id, reason: reason, now: now)
+        case .stateChanged(.closed, let reason):
+            // Also to a channel by which nobody else could say so, as HTTP.
+            channel.send(.bye(subscription: id, reason: .bye))
+            endDelivery(id, reason: reason, now: now)
         case .stateChanged, .remoteSourceEnded, .localCandidate, .selectedPathChanged, .localAddressLost,
             .connectionWanted:
             break

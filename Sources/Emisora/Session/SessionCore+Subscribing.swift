@@ -108,6 +108,7 @@ extension SessionCore {
             channel.send(.bye(subscription: id, reason: .connectionFailed))
             endSubscription(id, reason: reason, error: .system(reason))
         case .remoteSourceEnded:
+            channel.send(.bye(subscription: id, reason: .bye))
             endSubscription(
                 id, reason: "The publisher ended the stream.", error: .system("The publisher ended the stream."))
         case .stateChanged, .keyFrameNeeded, .targetBitrateChanged, .localCandidate, .selectedPathChanged,
