@@ -111,6 +111,7 @@ extension SessionCore {
     func handle(_ event: PeerEvent, ofDelivery id: String, stream: String, peer: Peer, now: Instant) {
         switch event {
         case .keyFrameNeeded: publications[stream]?.fanout.keyFrameNeeded(by: peer, now: now)
+        case .layerKeyFrameNeeded: break
         case .stateChanged(.connected, _):
             publications[stream]?.connected.insert(id)
             countSubscribers(of: stream)

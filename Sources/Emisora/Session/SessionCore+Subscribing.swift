@@ -99,8 +99,8 @@ extension SessionCore {
         case .remoteSourceEnded:
             endSubscription(
                 id, reason: "The publisher ended the stream.", error: .system("The publisher ended the stream."))
-        case .stateChanged, .keyFrameNeeded, .targetBitrateChanged, .localCandidate, .selectedPathChanged,
-            .localAddressLost:
+        case .stateChanged, .keyFrameNeeded, .layerKeyFrameNeeded, .targetBitrateChanged, .localCandidate,
+            .selectedPathChanged, .localAddressLost:
             break
         }
     }

@@ -9,6 +9,10 @@ package struct PeerConfiguration: Sendable {
         package var kind: MediaConfiguration.Kind
         package var sends: Bool
         package var receives: Bool
+        /// Names of the encodings that a peer with simulcast may have, in the order of our offers; empty: none.
+        package var encodings: [String] = []
+        /// Which of them a peer without simulcast gets.
+        package var mainEncoding = 0
 
         package init(_ kind: MediaConfiguration.Kind, sends: Bool, receives: Bool) {
             self.kind = kind

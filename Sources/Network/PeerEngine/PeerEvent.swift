@@ -21,6 +21,8 @@ package enum PeerEvent: Equatable, Sendable {
     case localAddressLost
     /// The peer cannot go on without a key frame: it joined just now, or asked by PLI or FIR.
     case keyFrameNeeded
+    /// The same of an encoding that is not the one for peers without simulcast.
+    case layerKeyFrameNeeded(encoding: Int)
     /// The sender of that media said BYE (RFC 3550 §6.6).
     case remoteSourceEnded
     /// What may be sent to the peer, all media with their headers together, is notably more or less than before.

@@ -11,6 +11,8 @@ struct PacketHistory: Sendable {
         var packetIndex: Int
         /// As they were sent: a repetition under the same number must be the same packet (RFC 3711 §9.1).
         var values: HeaderExtensionValues
+        /// Whether it named its stream.
+        var isIntroduction: Bool
         var sentAt: Instant
         /// When it last went out again, or was queued to.
         var retransmittedAt: Instant?
