@@ -21,14 +21,18 @@ public final class Publisher: Sendable {
         public var audioBitrate: DataRate
         /// What the rate control reckons with; `nil`: the capturer's rate.
         public var maximumFramesPerSecond: Double?
+        /// Sizes in which a peer that takes simulcast, such as an SFU, may have the pictures, in the order of the offer;
+        /// empty: one. All others get the first in full size. See ``VideoEncoding``.
+        public var encodings: [VideoEncoding]
 
         public init(
             videoBitrate: DataRate = .kilobitsPerSecond(1_500), audioBitrate: DataRate = .kilobitsPerSecond(32),
-            maximumFramesPerSecond: Double? = nil
+            maximumFramesPerSecond: Double? = nil, encodings: [VideoEncoding] = []
         ) {
             self.videoBitrate = videoBitrate
             self.audioBitrate = audioBitrate
             self.maximumFramesPerSecond = maximumFramesPerSecond
+            self.encodings = encodings
         }
     }
 
@@ -76,6 +80,7 @@ public final class Publisher: Sendable {
                 settings: .init(
                     targetBitrate: options.videoBitrate,
                     maximumFramesPerSecond: Self.rate(options, videoCapture), contentHint: videoCapture.contentHint),
+                encodings: options.encodings,
                 onReport: { relay.publisher?.report(.captureReported(.video, $0)) },
                 didEncode: { relay.publisher?.encoded() })
         } else {

@@ -19,6 +19,8 @@ final class VideoPipeline: Sendable {
         var contentHint: VideoContentHint
         /// What the paths to the subscribers carry; `nil`: nothing is known.
         var networkBitrate: DataRate?
+        /// Somebody takes the encoding in full size; of a simulcast it may be only smaller ones.
+        var isTaken = true
 
         /// What the encoder aims at.
         var encoderBitrate: DataRate { min(targetBitrate, networkBitrate ?? targetBitrate) }
@@ -37,6 +39,8 @@ final class VideoPipeline: Sendable {
 
     let consumer: VideoCaptureConsumer
     let queue: EncodedQueue<EncodedVideoFrame>
+    /// The smaller encodings for peers with simulcast; `nil`: there are none.
+    let layers: SimulcastLayers?
     private let thread = MediaThread()
     private let settings: Mutex<Settings>
     private let counters = Mutex(Counters())
@@ -45,15 +49,19 @@ final class VideoPipeline: Sendable {
     private let didEncode: @Sendable () -> Void
 
     /// - Parameters:
+    ///   - encodings: for peers with simulcast; empty: there is one for all.
     ///   - onReport: told what the capturer reports.
     ///   - didEncode: called on the encoder thread when the queue holds something new.
     init(
-        settings: Settings, onReport: @escaping @Sendable (CaptureReport) -> Void,
+        settings: Settings, encodings: [VideoEncoding], onReport: @escaping @Sendable (CaptureReport) -> Void,
         didEncode: @escaping @Sendable () -> Void
     ) {
         self.settings = Mutex(settings)
         self.didEncode = didEncode
         queue = EncodedQueue(capacity: Self.queueCapacity)
+        layers =
+            encodings.count > 1
+            ? SimulcastLayers(encodings, main: VideoEncoding.main(of: encodings), capacity: Self.queueCapacity) : nil
         consumer = VideoCaptureConsumer(onReport: onReport)
     }
 
@@ -91,6 +99,7 @@ final class VideoPipeline: Sendable {
 
     private func run(_ thread: MediaThread) {
         let converter = VideoConverter()
+        let layerEncoders = SimulcastLayers.Encoders()
         var encoder: VP8Encoder?
         while true {
             // Counted before the look at the thread, so that a stop between the two ends the wait.
@@ -101,15 +110,17 @@ final class VideoPipeline: Sendable {
                 taken.dropped(.adaptation)
                 continue
             }
-            switch encode(taken.frame, with: &encoder, converter) {
+            switch encode(taken.frame, with: &encoder, converter, layerEncoders) {
             case .encoded: taken.encoded()
             case .dropped(let reason): taken.dropped(reason)
             }
         }
     }
 
-    private func encode(_ frame: VideoFrame, with encoder: inout VP8Encoder?, _ converter: VideoConverter) -> FrameFate
-    {
+    private func encode(
+        _ frame: VideoFrame, with encoder: inout VP8Encoder?, _ converter: VideoConverter,
+        _ layerEncoders: SimulcastLayers.Encoders
+    ) -> FrameFate {
         let picture: VideoFrame
         do throws(ConversionError) {
             picture = try converter.encodable(frame)
@@ -120,6 +131,20 @@ final class VideoPipeline: Sendable {
             return .dropped(.invalid)
         }
         let settings = settings.withLock { $0 }
+        let fate: FrameFate =
+            settings.isTaken ? encodeForAll(picture, with: &encoder, settings) : .dropped(.adaptation)
+        guard let layers else { return fate }
+        let (hasEncoded, failure) = layers.encode(picture, settings, with: layerEncoders)
+        if let failure { counters.withLock { $0.lastError = failure } }
+        guard hasEncoded else { return fate }
+        didEncode()
+        // In whichever sizes: the picture was encoded.
+        return .encoded
+    }
+
+    private func encodeForAll(
+        _ picture: VideoFrame, with encoder: inout VP8Encoder?, _ settings: Settings
+    ) -> FrameFate {
         do throws(CodecError) {
             let current: VP8Encoder
             if let encoder, encoder.configuration.contentHint == settings.contentHint {

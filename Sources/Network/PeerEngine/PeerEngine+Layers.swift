@@ -21,6 +21,9 @@ extension PeerEngine {
         }
     }
 
+    /// Those of them that there is room for.
+    package var activeEncodings: Set<Int> { Set(videoLayers.filter(\.isSent).map(\.encoding)) }
+
     /// Says which of the encodings there is room for. Of the others nothing is sent; one that comes back begins with a
     /// key frame.
     package func setActive(_ encodings: Set<Int>) {

@@ -16,6 +16,9 @@ extension PeerEngine {
         announceTarget()
     }
 
+    /// What ``setMaximumBitrate(_:start:now:)`` set last.
+    package var maximumBitrate: DataRate { sending.maximum }
+
     /// What may be sent to this peer at present, all media together, and what bounds it.
     package var sendDecision: CongestionDecision { sending.decision }
 

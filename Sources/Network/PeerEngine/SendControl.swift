@@ -49,6 +49,7 @@ struct SendControl {
     }
 
     var decision: CongestionDecision { control.decision }
+    var maximum: DataRate { control.options.ceiling }
     var queueingDelay: Duration { control.queueingDelay }
 
     /// Bounds the rate, and before anything is sent sets where it starts.
