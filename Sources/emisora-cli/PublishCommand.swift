@@ -8,6 +8,7 @@ struct PublishCommand {
     private var audio = AudioSource.automatic
     private var wish = CameraWish()
     private var bitrate = DataRate.kilobitsPerSecond(1_500)
+    private var sizes = 1
     private var duration: Double?
     private var isOnce = false
     private var cameraLog: String?
@@ -71,6 +72,13 @@ struct PublishCommand {
             .init(name: "bitrate", values: "10k-100M", help: "video bits a second (1500k)") {
                 set(\.bitrate, Arguments.bitrate($0).map(DataRate.bitsPerSecond))
             },
+            .init(
+                name: "simulcast", values: "1-3",
+                help: "sizes for an SFU to choose from, each with sides half as long (1)"
+            ) {
+                guard let sizes = Int($0), (1...3).contains(sizes) else { return false }
+                return set(\.sizes, sizes)
+            },
             .init(name: "duration", values: "SECONDS above 0", help: "ends by itself after that time") {
                 guard let seconds = Arguments.seconds($0) else { return false }
                 return set(\.duration, seconds)
@@ -118,7 +126,7 @@ struct PublishCommand {
             videoCapture: try video.makeCapture(
                 wish, clicks: clicks, films: films, cameraLog: cameraLog),
             audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
-            options: .init(videoBitrate: bitrate))
+            options: .init(videoBitrate: bitrate, encodings: sizes > 1 ? VideoEncoding.halving(sizes) : []))
         let packets = try PacketDumpFile(dumpPackets)
         var options = sessionOptions
         options.packetDump = packets.dump

@@ -43,8 +43,8 @@ import Testing
         #expect(try call.stream(.seconds(2)).isEmpty)
         let frame = try PeerEngineTests.frame(0, isKeyFrame: true)
         let now = call.simulation.now
-        #expect(call.sender.sendVideo(frame, captureTime: now, now: now) == .notNegotiated)
-        #expect(call.sender.sendAudio(frame, captureTime: now, now: now) == .notNegotiated)
+        #expect(call.sender.sendVideo(frame, captureTime: now, now: now) == .paused)
+        #expect(call.sender.sendAudio(frame, captureTime: now, now: now) == .paused)
         #expect(packetsSent(call.sender) == sent)
         // Reports and consent keep the connection; nobody asks for what cannot come.
         let requests = call.receiver.statistics.inboundVideo?.pliCount

@@ -146,6 +146,7 @@ extension DeliveryLedger {
         case .queued: recordSent()
         case .notConnected: recordNotSent(.notConnected)
         case .notNegotiated: recordNotSent(.notNegotiated)
+        case .paused: recordNotSent(.paused)
         case .waitingForKeyFrame: recordNotSent(.awaitingKeyFrame)
         case .queueFull: recordNotSent(.queueFull)
         case .congestion: recordNotSent(.congestion)

@@ -95,9 +95,10 @@ package final class PeerEngine<Security: TransportSecurity> {
     package func sendVideo(
         _ frame: PacketizedFrame, encoding: Int = 0, captureTime: Instant, now: Instant
     ) -> FrameSendResult {
-        guard let index = videoLayers.firstIndex(where: { $0.encoding == encoding }), videoLayers[index].isWanted else {
+        guard let index = videoLayers.firstIndex(where: { $0.encoding == encoding }) else {
             return negotiated == nil ? .notConnected : .notNegotiated
         }
+        guard videoLayers[index].isWanted else { return .paused }
         guard isReadyForMedia else { return .notConnected }
         guard videoLayers[index].isActive else { return .congestion }
         if videoLayers[index].isWaitingForKeyFrame, !frame.isKeyFrame {
@@ -120,7 +121,8 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     /// Queues an encoded stretch of sound for this peer.
     package func sendAudio(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> FrameSendResult {
-        guard audioSender != nil, isAudioWanted else { return negotiated == nil ? .notConnected : .notNegotiated }
+        guard audioSender != nil else { return negotiated == nil ? .notConnected : .notNegotiated }
+        guard isAudioWanted else { return .paused }
         guard isReadyForMedia else { return .notConnected }
         return audioSender?.enqueue(frame, captureTime: captureTime, now: now) == .queued
             ? .queued : .queueFull

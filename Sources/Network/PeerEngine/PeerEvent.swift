@@ -36,6 +36,8 @@ package enum FrameSendResult: Hashable, Sendable {
     case notConnected
     /// The peer does not receive this kind of media.
     case notNegotiated
+    /// The peer does not want it now: it is on hold.
+    case paused
     /// It can decode nothing before a key frame.
     case waitingForKeyFrame
     /// Its send queue is full.

@@ -33,11 +33,14 @@ struct SendControl {
     private var hasSent = false
     /// When the pacer lets the next packet go; `nil`: nothing waits, or only for feedback.
     private(set) var nextPacketAt: Instant?
+    /// What bounds the rate by the connection's own wish.
+    private(set) var maximum: DataRate
 
     init(now: Instant) {
         control = CongestionControl(CongestionControl.Options(), now: now)
         pacer = Pacer(rate: control.decision.pacingRate)
         announcedTarget = control.decision.targetBitrate
+        maximum = control.options.ceiling
         var video = CircuitBreaker.Options()
         video.reportTimeout = Self.reportTimeout
         videoBreaker = CircuitBreaker(video)
@@ -49,11 +52,11 @@ struct SendControl {
     }
 
     var decision: CongestionDecision { control.decision }
-    var maximum: DataRate { control.options.ceiling }
     var queueingDelay: Duration { control.queueingDelay }
 
     /// Bounds the rate, and before anything is sent sets where it starts.
     mutating func setMaximum(_ ceiling: DataRate, start: DataRate, now: Instant) {
+        maximum = ceiling
         if hasSent {
             control.setCeiling(ceiling, now: now)
         } else {
