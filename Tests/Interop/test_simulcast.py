@@ -45,6 +45,7 @@ def test_a_viewer_behind_janus_chooses_among_three_sizes(server, publish, connec
     handle, offer = session.subscribe(feeds[0][1])
     viewer = connections("chromium", sends=False)
     session.start(handle, viewer.answer(offer))
+    rates = {}
     with Beat() as beat:
         for substream in (2, 0, 1, 2):
             session.configure(handle, substream=substream)
@@ -53,10 +54,10 @@ def test_a_viewer_behind_janus_chooses_among_three_sizes(server, publish, connec
                 lambda f: (f.get("frameWidth"), f.get("frameHeight")) == size, 60, f"pictures of {size}", inside.pump)
             frames, start = figures["framesDecoded"], time.monotonic()
             figures = viewer.wait_for(lambda _: time.monotonic() - start >= 3, 60, "three seconds", inside.pump)
-            rate = (figures["framesDecoded"] - frames) / (time.monotonic() - start)
-            print(f"substream {substream}: {size}, {rate:.1f} pictures/s (machine {beat.share:.2f})")
+            rates[substream] = (figures["framesDecoded"] - frames) / (time.monotonic() - start)
             assert (figures["frameWidth"], figures["frameHeight"]) == size
-            assert rate >= 22 * beat.share, figures
+    print(f"pictures a second by substream: {rates} (machine {beat.share:.2f})")
+    assert min(rates.values()) >= 22 * beat.share, rates
     assert publisher.interrupt() == 0
     figures = publisher.figures()
     assert [(one["rid"], one["frameWidth"]) for one in figures["encodings"]] == [("h", 640), ("m", 320), ("l", 160)]

@@ -11,7 +11,7 @@ import EmisoraRTP
 struct EncodedStream {
     private var pictureIDs: VP8PictureIDSequence
     private var limiter = KeyFrameLimiter()
-    private var recent: [(frame: PacketizedFrame, captureTime: Instant)] = []
+    private var recent: [(frame: PacketizedFrame, picture: EncodedVideoFrame)] = []
     private var recentSince: Instant?
     /// When the next key frame may be asked for; `nil`: none is wanted.
     private(set) var keyFrameDeadline: Instant?
@@ -25,7 +25,9 @@ struct EncodedStream {
     mutating func packetize(_ encoded: EncodedVideoFrame, now: Instant) -> PacketizedFrame? {
         let packetized = try? VP8Packetizer.packetize(
             payload: encoded.payload, isKeyFrame: encoded.isKeyFrame, pictureID: pictureIDs.next(),
-            maxPayloadSize: Engine.maximumPayloadByteCount)
+            maxPayloadSize: Engine.maximumPayloadByteCount,
+            orientation: HeaderExtensionValues.VideoOrientation(
+                quarterTurns: UInt8(truncatingIfNeeded: encoded.rotation.quarterTurns)))
         guard let frame = packetized else { return nil }
         if encoded.isKeyFrame {
             limiter.didProduceKeyFrame(now: now)
@@ -34,7 +36,7 @@ struct EncodedStream {
         }
         if let since = recentSince {
             if now - since < KeyFrameLimiter.interval {
-                recent.append((frame, encoded.captureTime))
+                recent.append((frame, encoded))
             } else {
                 recent.removeAll(keepingCapacity: true)
                 recentSince = nil
@@ -44,7 +46,7 @@ struct EncodedStream {
     }
 
     /// A key frame of a moment ago with what followed it; empty where there is none.
-    func start(now: Instant) -> [(frame: PacketizedFrame, captureTime: Instant)] {
+    func start(now: Instant) -> [(frame: PacketizedFrame, picture: EncodedVideoFrame)] {
         guard let since = recentSince, now - since < KeyFrameLimiter.interval else { return [] }
         return recent
     }

@@ -121,7 +121,7 @@ final class EncoderRate {
     /// Shares the rate of a path among the encodings that its peer takes, and says to it which have no part in it.
     private func allocate(to engine: Engine) -> [Int: DataRate] {
         let taken = simulcast(of: engine)
-        guard !taken.isEmpty, let rate = Self.video(for: [engine.sendDecision.targetBitrate], audio: audioBitrate)
+        guard !taken.isEmpty, let rate = Self.video(for: [engine.mediaBitrate], audio: audioBitrate)
         else { return [:] }
         let shares = SimulcastAllocation.allocate(rate, among: taken, active: engine.activeEncodings)
         engine.setActive(Set(shares.keys))
@@ -145,7 +145,7 @@ final class EncoderRate {
         var longest = Duration.zero
         for engine in engines where engine.connectionState == .connected {
             // Who carries less than the others get has a way of its own out of a full queue.
-            guard engine.sendDecision.targetBitrate >= bound else { continue }
+            guard engine.mediaBitrate >= bound else { continue }
             longest = max(longest, engine.videoBacklog)
         }
         let excess = longest - Self.longestBacklog
@@ -155,14 +155,17 @@ final class EncoderRate {
         video.setHeld(isHeld)
     }
 
+    /// What each carries of media, beside the repair that goes with it.
     private static func targets(of engines: [Engine]) -> [DataRate] {
-        engines.lazy.filter { $0.connectionState == .connected }.map(\.sendDecision.targetBitrate)
+        engines.lazy.filter { $0.connectionState == .connected }.map(\.mediaBitrate)
     }
 
     func statistics(of engines: [Engine]) -> Statistics {
         let settings = video?.currentSettings
         return Statistics(
-            targetBitrate: settings?.encoderBitrate, availableOutgoingBitrate: Self.targets(of: engines).min(),
+            targetBitrate: settings?.encoderBitrate,
+            availableOutgoingBitrate: engines.lazy.filter { $0.connectionState == .connected }
+                .map(\.sendDecision.targetBitrate).min(),
             isLimited: settings.map { $0.encoderBitrate < $0.targetBitrate } ?? false)
     }
 }

@@ -17,6 +17,7 @@ final class MediaFanout: TurnParticipant {
     /// Which of them peers without simulcast get.
     private let main: Int
     private let rates: EncoderRate
+    private let wishes: WishesControl
 
     struct Subscriber {
         let id: String
@@ -24,12 +25,15 @@ final class MediaFanout: TurnParticipant {
         var ledger = DeliveryLedger()
         /// Of which encodings it was given a key frame to begin with.
         var hasBegun: Set<Int> = []
+        /// Encodings of which a picture was left out for it: those behind are of use from the next key frame on.
+        var isBehind: Set<Int> = []
     }
 
     init(video: VideoPipeline?, audio: AudioPipeline?) {
         self.video = video
         self.audio = audio
         rates = EncoderRate(video: video, audioBitrate: audio?.bitrate)
+        wishes = WishesControl(video: video, audio: audio)
         let encodings = video?.layers?.encodings ?? []
         streams = (0..<max(1, encodings.count)).map { _ in EncodedStream() }
         main = VideoEncoding.main(of: encodings)
@@ -55,9 +59,13 @@ final class MediaFanout: TurnParticipant {
     }
 
     /// A subscriber connected, or its path carries more or less than before.
-    func pathChanged() {
+    func pathChanged(now: Instant) {
         rates.update(for: engines)
+        wishes.update(for: engines, now: now)
     }
+
+    /// What receivers can decode at most.
+    var receiverLimits: VideoLimits { wishes.limits }
 
     var rateStatistics: EncoderRate.Statistics { rates.statistics(of: engines) }
 
@@ -70,21 +78,32 @@ final class MediaFanout: TurnParticipant {
         guard streams.indices.contains(encoding) else { return }
         let recent = streams[encoding].start(now: now)
         if let index = subscribers.firstIndex(where: { $0.peer === peer }),
-            !subscribers[index].hasBegun.contains(encoding), !recent.isEmpty
+            !subscribers[index].hasBegun.contains(encoding), !recent.isEmpty,
+            mayHave(recent.map(\.picture), peer.engine)
         {
             subscribers[index].hasBegun.insert(encoding)
-            for (frame, captureTime) in recent {
+            for (frame, picture) in recent {
                 // Not counted: the ledger counts each encoded picture once.
                 _ = subscribers[index].peer.engine.sendVideo(
-                    frame, encoding: encoding, captureTime: captureTime, now: now)
+                    frame, encoding: encoding, captureTime: picture.captureTime, now: now)
             }
             return
         }
+        requestKeyFrame(encoding, now: now)
+    }
+
+    private func requestKeyFrame(_ encoding: Int, now: Instant) {
         streams[encoding].requestKeyFrame()
         pollKeyFrames(now: now)
     }
 
+    /// Pictures of before somebody joined were made without regard to what it can decode.
+    private func mayHave(_ recent: [EncodedVideoFrame], _ engine: Engine) -> Bool {
+        engine.wishes.video?.limits.maximumFrameRate == nil && recent.allSatisfy { wishes.suits($0, engine) }
+    }
+
     func turn(now: Instant) {
+        wishes.update(for: engines, now: now)
         for encoding in streams.indices {
             let pictures = encoding == main ? video?.queue.takeAll() : video?.layers?.takeAll(encoding)
             for encoded in pictures ?? [] { send(encoded, encoding, now: now) }
@@ -110,15 +129,35 @@ final class MediaFanout: TurnParticipant {
             let engine = subscribers[index].peer.engine
             // What a peer does not take of a simulcast is none of its deliveries.
             guard encoding == main || engine.simulcast.contains(where: { $0.encoding == encoding }) else { continue }
+            if let reason = reasonAgainst(encoded, encoding, &subscribers[index]) {
+                subscribers[index].ledger.recordEncoded()
+                subscribers[index].ledger.recordNotSent(reason)
+                // What made pictures suit again begins with a key frame by itself, but for a change of their rate.
+                if reason == .awaitingKeyFrame { requestKeyFrame(encoding, now: now) }
+                continue
+            }
             let result = engine.sendVideo(frame, encoding: encoding, captureTime: encoded.captureTime, now: now)
             subscribers[index].ledger.record(result)
             if result == .queued { subscribers[index].hasBegun.insert(encoding) }
         }
     }
 
+    /// Why a picture cannot be of use to a subscriber.
+    private func reasonAgainst(
+        _ picture: EncodedVideoFrame, _ encoding: Int, _ subscriber: inout Subscriber
+    ) -> NotSentReason? {
+        guard wishes.suits(picture, subscriber.peer.engine) else {
+            subscriber.isBehind.insert(encoding)
+            return .unsuitable
+        }
+        if picture.isKeyFrame { subscriber.isBehind.remove(encoding) }
+        return subscriber.isBehind.contains(encoding) ? .awaitingKeyFrame : nil
+    }
+
     private func send(_ encoded: EncodedAudioFrame, now: Instant) {
         let packetized = try? OpusPacketizer.packetize(
-            payload: encoded.payload, audioLevel: HeaderExtensionValues.AudioLevel(rootMeanSquare: encoded.level))
+            payload: encoded.payload, startsTalkspurt: encoded.startsTalkspurt,
+            audioLevel: HeaderExtensionValues.AudioLevel(rootMeanSquare: encoded.level))
         guard let frame = packetized else { return }
         for subscriber in subscribers {
             _ = subscriber.peer.engine.sendAudio(frame, captureTime: encoded.captureTime, now: now)
@@ -136,6 +175,9 @@ extension HeaderExtensionValues.AudioLevel {
         let level = UInt8(max(0, min(127, decibels.rounded())))
         self.init(hasVoice: level < Self.voiceLevel, level: level)
     }
+
+    /// 0…1; 127 is silence.
+    var linear: Double { level >= 127 ? 0 : pow(10, -Double(level) / 20) }
 }
 
 extension DeliveryLedger {

@@ -46,6 +46,12 @@ final class SimulcastLayers: Sendable {
         controls.withLock { $0[encoding]?.isKeyFrameWanted = true }
     }
 
+    func requestKeyFrames() {
+        controls.withLock { controls in
+            for number in controls.keys { controls[number]?.isKeyFrameWanted = true }
+        }
+    }
+
     func takeAll(_ encoding: Int) -> [EncodedVideoFrame] { queues[encoding]?.takeAll() ?? [] }
 
     func statistics(_ encoding: Int) -> Counters? { controls.withLock { $0[encoding]?.counters } }
@@ -106,11 +112,11 @@ final class SimulcastLayers: Sendable {
             encoder = try VP8Encoder(
                 VP8Encoder.Configuration(
                     width: size.width, height: size.height, targetBitrate: bitrate,
-                    maximumFramesPerSecond: settings.maximumFramesPerSecond, contentHint: settings.contentHint))
+                    maximumFramesPerSecond: settings.framesPerSecond, contentHint: settings.contentHint))
             encoders.encoders[number] = (encoder, scaler)
         }
         try encoder.setTargetBitrate(bitrate)
-        encoder.setMaximumFramesPerSecond(settings.maximumFramesPerSecond)
+        encoder.setMaximumFramesPerSecond(settings.framesPerSecond)
         let forceKeyFrame = controls.withLock { controls in
             defer { controls[number]?.isKeyFrameWanted = false }
             return controls[number]?.isKeyFrameWanted == true

@@ -82,9 +82,13 @@ extension SessionCore {
         }
         let publisher = publication.publisher
         var media: [PeerConfiguration.Media] = []
-        if publisher.audio != nil { media.append(.init(.audio, sends: true, receives: false)) }
+        if publisher.audio != nil {
+            let isStereo = (publisher.audioCapture?.format.channels ?? 1) > 1
+            media.append(.init(.audio, sends: true, receives: false, isStereo: isStereo))
+        }
         if let video = publisher.video {
-            var pictures = PeerConfiguration.Media(.video, sends: true, receives: false)
+            var pictures = PeerConfiguration.Media(
+                .video, sends: true, receives: false, playoutDelay: publisher.options.playoutDelay)
             let encodings = video.layers?.encodings ?? []
             pictures.encodings = encodings.map(\.rid)
             pictures.mainEncoding = VideoEncoding.main(of: encodings)
@@ -122,15 +126,18 @@ extension SessionCore {
             publications[stream]?.fanout.keyFrameNeeded(by: peer, encoding: encoding, now: now)
         case .stateChanged(.connected, _):
             publications[stream]?.connected.insert(id)
+            // Before the first picture is let in: it has to suit the newcomer.
+            publications[stream]?.fanout.pathChanged(now: now)
             countSubscribers(of: stream)
-            publications[stream]?.fanout.pathChanged()
             emit(.subscriberConnected(stream: stream, count: publications[stream]?.connected.count ?? 0))
-        case .targetBitrateChanged: publications[stream]?.fanout.pathChanged()
+        case .targetBitrateChanged: publications[stream]?.fanout.pathChanged(now: now)
         case .stateChanged(.failed, let reason):
             channel.send(.bye(subscription: id, reason: .connectionFailed))
             endDelivery(id, reason: reason, now: now)
         case .stateChanged(.closed, let reason): endDelivery(id, reason: reason, now: now)
-        case .stateChanged, .remoteSourceEnded, .localCandidate, .selectedPathChanged, .localAddressLost: break
+        case .stateChanged, .remoteSourceEnded, .localCandidate, .selectedPathChanged, .localAddressLost,
+            .connectionWanted:
+            break
         }
     }
 

@@ -6,14 +6,17 @@ import EmisoraSTUN
 /// What arrives from the network.
 extension PeerEngine {
     /// Takes one datagram, which is decrypted in place; its bytes are used up afterwards.
-    package func handle(datagram: inout MutableRawSpan, path: ICEPath, now: Instant) {
-        guard state != .closed else { return }
+    ///
+    /// - Returns: Whether it is a STUN message that proves to come from the peer.
+    @discardableResult
+    package func handle(datagram: inout MutableRawSpan, path: ICEPath, now: Instant) -> Bool {
+        guard state != .closed else { return false }
+        var isAuthentic = false
         switch DatagramKind(of: datagram.bytes) {
         case .stun:
             showReceived(datagram.bytes, on: path, now: now)
-            if ice.handle(datagram: datagram.bytes, path: path, now: now) == .handled, path == ice.selectedPath {
-                silence.didHear(now: now)
-            }
+            isAuthentic = ice.handle(datagram: datagram.bytes, path: path, now: now) == .handled
+            if isAuthentic, path == ice.selectedPath { silence.didHear(now: now) }
             feedEarlyDatagrams(now: now)
         case .dtls:
             showReceived(datagram.bytes, on: path, now: now)
@@ -28,6 +31,7 @@ extension PeerEngine {
         case .other: packetsDiscarded += 1
         }
         settle(now: now)
+        return isAuthentic
     }
 
     func feedEarlyDatagrams(now: Instant) {
@@ -67,14 +71,15 @@ extension PeerEngine {
     private func resolveCollision(with ssrc: UInt32) {
         guard collisions < Self.collisionLimit else { return }
         func has(_ layer: VideoLayer) -> Bool {
-            layer.stream.configuration.ssrc == ssrc || layer.stream.configuration.rtxSSRC == ssrc
+            let sender = layer.stream.configuration
+            return [sender.ssrc, sender.rtxSSRC, sender.flexfecSSRC].contains(ssrc)
         }
         if let index = videoLayers.firstIndex(where: has) {
             let sender = videoLayers[index].stream.configuration
             let fresh = (UInt32(truncatingIfNeeded: random.next()), UInt32(truncatingIfNeeded: random.next()))
             videoLayers[index].stream.changeSSRC(
                 to: fresh.0, rtxSSRC: sender.rtxSSRC == nil ? nil : fresh.1, using: &random)
-            departedSources += [sender.ssrc, sender.rtxSSRC].compactMap { $0 }
+            departedSources += [sender.ssrc, sender.rtxSSRC, sender.flexfecSSRC].compactMap { $0 }
             // Its receiver begins anew.
             videoLayers[index].isWaitingForKeyFrame = true
             needKeyFrame(videoLayers[index].encoding)

@@ -35,6 +35,7 @@ extension PeerEngine {
                 guard var track = tracks.first(where: { $0.kind == one.kind }) else { return nil }
                 track.sends = one.sends
                 track.receives = one.receives
+                track.isStereo = one.isStereo
                 return track
             })
     }
@@ -93,9 +94,14 @@ extension PeerEngine {
     private func apply(_ session: NegotiatedSession, _ remote: RemoteTransport, now: Instant) {
         negotiated = session
         makeStreams(session)
+        negotiatedWishes = wishes(in: session)
         remoteFingerprints = remote.fingerprints
         configureReceiving(session, now: now)
+        isToldOfEachPacket =
+            session.media.contains(where: \.direction.sends)
+            && session.media.allSatisfy { !$0.direction.sends || $0.feedback.perPacket }
         security.setRemoteFingerprints(remote.fingerprints, now: now)
+        security.setEncryptedHeaderExtensions(session.encryptedExtensionIDs)
         // A connection that stands stays what it is through re-offers and restarts.
         if state == .new || state == .failed { enter(.connecting, reason: "") }
         ice.setRemoteCredentials(remote.credentials, now: now)
@@ -120,12 +126,12 @@ extension PeerEngine {
             ice.addRemoteCandidate(
                 ICECandidate(
                     foundation: line.foundation, priority: line.priority, address: address, type: type,
-                    relatedAddress: line.relatedAddress),
+                    transport: line.transport == "tcp" ? .tcp : .udp, relatedAddress: line.relatedAddress),
                 now: now)
         }
     }
 
-    /// Streams that exist keep their numbers and counters across re-offers.
+    /// Streams that exist keep their numbers and counters across re-offers; their header extensions follow them.
     private func makeStreams(_ session: NegotiatedSession) {
         updateLayers(session.media(.video))
         updateAudioSender(session.media(.audio))
@@ -136,6 +142,7 @@ extension PeerEngine {
                 configuration.usesNack = video.feedback.nack
                 configuration.usesKeyFrameRequests =
                     video.feedback.pictureLossIndication || video.feedback.fullIntraRequest
+                configuration.redundancy = redundancy(of: video)
                 if videoReceiver == nil { videoReceiver = RTPVideoReceiveStream(configuration) }
                 videoReceiver?.renegotiate(configuration)
                 videoSources.configure(wantedRID: video.receiveRID, groups: video.remoteRetransmissionGroups)
@@ -143,7 +150,8 @@ extension PeerEngine {
         }
         if let audio = session.media(.audio) {
             if audio.direction.receives {
-                let configuration = RTPAudioReceiveStream.Configuration(payloadType: audio.payloadType)
+                var configuration = RTPAudioReceiveStream.Configuration(payloadType: audio.payloadType)
+                configuration.redPayloadType = audio.repair.red
                 if audioReceiver == nil { audioReceiver = RTPAudioReceiveStream(configuration) }
                 audioReceiver?.renegotiate(configuration)
             }
@@ -169,13 +177,29 @@ extension PeerEngine {
             ssrc: media.ssrc, payloadType: media.payloadType, clockRate: clockRate)
         configuration.rtxPayloadType = media.retransmissionPayloadType
         configuration.rtxSSRC = media.retransmissionPayloadType == nil ? nil : media.retransmissionSSRC
+        if media.kind == .audio { configuration.redPayloadType = media.repair.red }
+        configuration.flexfecPayloadType = media.repair.flexfec
+        configuration.flexfecSSRC = media.repair.flexfec == nil ? nil : media.repairSSRC
+        configuration.payloadByteLimit = Self.maximumPayloadByteCount
         configuration.extensions = extensionBlock(of: media)
         if let rid {
             configuration.introduction = extensionBlock(of: media, name: (.rid, rid))
             configuration.rtxIntroduction = extensionBlock(of: media, name: (.repairedRID, rid))
         }
         configuration.wallClock = self.configuration.wallClock
+        configuration.playoutDelay = self.configuration.media.first { $0.kind == media.kind }?.playoutDelay
+            .map(HeaderExtensionValues.PlayoutDelay.init)
         return configuration
+    }
+
+    /// How pictures come that their sender wraps in RED.
+    private func redundancy(of media: NegotiatedSession.Media) -> VideoRedundancy? {
+        guard let red = media.repair.red else { return nil }
+        var redundancy = VideoRedundancy(redPayloadType: red)
+        redundancy.ulpfecPayloadType = media.repair.ulpfec
+        redundancy.redRTXPayloadType = media.repair.redRetransmission
+        redundancy.extensionIDs = HeaderExtensionIDs(media.receiveExtensions.map { (id: $0.id, uri: $0.uri) })
+        return redundancy
     }
 
     /// The header extension of what we send; `nil` without any.
@@ -205,6 +229,7 @@ extension PeerEngine {
         self.receiving.configure(
             ids: HeaderExtensionIDs(receiving.flatMap { $0.receiveExtensions.map { (id: $0.id, uri: $0.uri) } }),
             hasTransportFeedback: receiving.contains(where: \.feedback.transportWide),
+            hasPacketFeedback: receiving.contains(where: \.feedback.perPacket),
             hasEstimates: receiving.contains(where: \.feedback.receiverEstimate), now: now)
     }
 

@@ -40,7 +40,12 @@ extension PeerEngine {
 
     /// The stream of that encoding, or another one where the peer does not take it.
     var videoSender: RTPSendStream? {
-        (videoLayers.first { $0.encoding == mainEncoding } ?? videoLayers.first)?.stream
+        get { mainLayer.map { videoLayers[$0].stream } }
+        set { if let newValue, let mainLayer { videoLayers[mainLayer].stream = newValue } }
+    }
+
+    private var mainLayer: Int? {
+        videoLayers.firstIndex { $0.encoding == mainEncoding } ?? videoLayers.indices.first
     }
 
     func needKeyFrame(_ encoding: Int) {
@@ -72,7 +77,12 @@ extension PeerEngine {
         var described = media
         described.ssrc = wanted.ssrc
         described.retransmissionSSRC = wanted.retransmissionSSRC
-        let configuration = sendConfiguration(described, clockRate: 90_000, rid: wanted.rid)
+        var configuration = sendConfiguration(described, clockRate: 90_000, rid: wanted.rid)
+        if wanted.encoding != mainEncoding {
+            // Parity packets are announced as those of the one encoding.
+            configuration.flexfecPayloadType = nil
+            configuration.flexfecSSRC = nil
+        }
         let index: Int
         if let known = videoLayers.firstIndex(where: { $0.encoding == wanted.encoding }) {
             index = known

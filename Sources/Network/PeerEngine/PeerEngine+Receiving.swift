@@ -13,14 +13,11 @@ extension PeerEngine {
     var receivesVideo: Bool { negotiated?.media(.video)?.direction.receives == true }
 
     /// The header extensions that we use, in the order of the ids that we offer.
-    ///
-    /// Pictures are turned before they are encoded, since one encoding serves all receivers: `video-orientation` would
-    /// help only those who take it.
     static func headerExtensions(_ kind: MediaConfiguration.Kind) -> [HeaderExtensionIDs.Kind] {
         let common: [HeaderExtensionIDs.Kind] = [
             .mid, .transportSequenceNumber, .absoluteSendTime, .absoluteCaptureTime,
         ]
-        return kind == .audio ? common + [.audioLevel] : common + [.rid, .repairedRID]
+        return common + (kind == .audio ? [.audioLevel] : [.videoOrientation, .playoutDelay, .rid, .repairedRID])
     }
 
     /// By XR where the sender answers it, else by ICE's checks.
@@ -28,7 +25,7 @@ extension PeerEngine {
 
     func handleRTP(_ header: RTPHeader, packet: RawSpan, now: Instant) {
         let values = HeaderExtensionValues(of: header, in: packet, ids: receiving.ids)
-        receiving.handle(values, ssrc: header.ssrc, byteCount: packet.byteCount, now: now)
+        receiving.handle(values, of: header, byteCount: packet.byteCount, now: now)
         let mid = mid(of: header, in: packet)
         switch kind(of: header, mid: mid) {
         case .video:
@@ -37,6 +34,7 @@ extension PeerEngine {
                 break
             }
             videoReceiver?.handle(header, packet: packet, now: now)
+            videoReceiver?.handle(values, of: header)
             if let time = values.absoluteCaptureTime { videoReceiver?.handle(time, of: header) }
         case .audio:
             followAudioSource(of: header, hasMID: mid != nil, now: now)

@@ -8,7 +8,8 @@ extension PeerEngine {
         var extra = FeedbackMessages(
             video: receivesVideo ? videoReceiver?.pollFeedback(now: now) : nil,
             notification: sending.takeNotification())
-        extra.isReceiveControlDue = receiving.isFeedbackDue(senderSSRC: feedbackSSRC, now: now)
+        extra.isReceiveControlDue = receiving.isFeedbackDue(
+            senderSSRC: feedbackSSRC, wallClock: configuration.wallClock, now: now)
         guard isReportDue || !extra.isEmpty else { return nil }
         let isReducedSize = negotiated?.media.allSatisfy(\.isRTCPReducedSize) == true
         let isRegular = isReportDue

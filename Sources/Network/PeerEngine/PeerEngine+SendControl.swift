@@ -12,12 +12,10 @@ extension PeerEngine {
     /// Bounds what is sent to this peer, media and headers together. Before the first packet it also says where to
     /// start: what is likely to be carried, since feedback corrects it soon.
     package func setMaximumBitrate(_ ceiling: DataRate, start: DataRate, now: Instant) {
-        sending.setMaximum(ceiling, start: start, now: now)
+        maximumBitrate = ceiling
+        sending.setMaximum(ceilingWithRepair, start: start, now: now)
         announceTarget()
     }
-
-    /// What ``setMaximumBitrate(_:start:now:)`` set last.
-    package var maximumBitrate: DataRate { sending.maximum }
 
     /// What may be sent to this peer at present, all media together, and what bounds it.
     package var sendDecision: CongestionDecision { sending.decision }
@@ -61,7 +59,7 @@ extension PeerEngine {
         var next: Int?
         for (index, layer) in videoLayers.enumerated() {
             let isWaiting =
-                kind == .retransmission ? layer.stream.hasRetransmissions : layer.stream.queuedFrameCount > 0
+                kind == .retransmission ? layer.stream.hasRetransmissions : layer.stream.hasMedia
             guard isWaiting else { continue }
             if let known = next, videoLayers[known].stream.queuedByteCount <= layer.stream.queuedByteCount { continue }
             next = index
@@ -85,7 +83,7 @@ extension PeerEngine {
         guard let packet, let byteCount = sealRTP(&buffer, byteCount: packet.byteCount, now: now) else { return nil }
         sending.didSend(
             packet, of: kind == .audio ? .audio : .video,
-            isNumbered: values.transportSequenceNumber != nil && !packet.isRepetition, now: now)
+            isNumbered: (values.transportSequenceNumber != nil || isToldOfEachPacket) && !packet.isRepetition, now: now)
         return byteCount
     }
 
@@ -116,9 +114,13 @@ extension PeerEngine {
         if let first = onVideo.first {
             let layer = videoLayers.first { $0.stream.configuration.ssrc == first.ssrc }
             sending.handle(onVideo, of: .video, roundTripTime: layer?.stream.roundTripTime, now: now)
+            // Repair goes with the encoding for peers without simulcast alone.
+            let main = videoSender?.configuration.ssrc
+            if let block = onVideo.first(where: { $0.ssrc == main }) { followLoss(block, of: .video, now: now) }
         }
         if let audioSender, let block = blocks.first(where: { $0.ssrc == audioSender.configuration.ssrc }) {
             sending.handle([block], of: .audio, roundTripTime: audioSender.roundTripTime, now: now)
+            followLoss(block, of: .audio, now: now)
         }
     }
 
@@ -148,8 +150,10 @@ extension PeerEngine {
         needKeyFrame(videoLayers[index].encoding)
     }
 
-    func announceTarget() {
-        guard let target = sending.takeChangedTarget() else { return }
+    /// - Parameter always: also an unchanged one, since media's part of it changed.
+    func announceTarget(always: Bool = false) {
+        let unchanged = always ? sending.decision.targetBitrate : nil
+        guard let target = sending.takeChangedTarget() ?? unchanged else { return }
         // One that nobody has fetched yet is out of date.
         events.removeAll { if case .targetBitrateChanged = $0 { true } else { false } }
         events.append(.targetBitrateChanged(target))

@@ -33,14 +33,11 @@ struct SendControl {
     private var hasSent = false
     /// When the pacer lets the next packet go; `nil`: nothing waits, or only for feedback.
     private(set) var nextPacketAt: Instant?
-    /// What bounds the rate by the connection's own wish.
-    private(set) var maximum: DataRate
 
     init(now: Instant) {
         control = CongestionControl(CongestionControl.Options(), now: now)
         pacer = Pacer(rate: control.decision.pacingRate)
         announcedTarget = control.decision.targetBitrate
-        maximum = control.options.ceiling
         var video = CircuitBreaker.Options()
         video.reportTimeout = Self.reportTimeout
         videoBreaker = CircuitBreaker(video)
@@ -56,7 +53,6 @@ struct SendControl {
 
     /// Bounds the rate, and before anything is sent sets where it starts.
     mutating func setMaximum(_ ceiling: DataRate, start: DataRate, now: Instant) {
-        maximum = ceiling
         if hasSent {
             control.setCeiling(ceiling, now: now)
         } else {
@@ -89,7 +85,7 @@ struct SendControl {
         return values
     }
 
-    /// A packet leaves; `isNumbered` when it carries the number that `values` gave.
+    /// A packet leaves; `isNumbered` when the peer will tell of it, by the number that `values` gave or by its own.
     mutating func didSend(
         _ packet: RTPSendStream.SentPacket, of stream: Stream, isNumbered: Bool, now: Instant
     ) {

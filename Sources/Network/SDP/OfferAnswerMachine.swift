@@ -31,10 +31,6 @@ package struct OfferAnswerMachine: Sendable {
     /// No mid of this session was ever as large a number.
     private var nextMid = 0
 
-    private static let videoPayloadType: UInt8 = 96
-    private static let retransmissionPayloadType: UInt8 = 97
-    private static let opusPayloadType: UInt8 = 111
-    private static let opusFormat = "minptime=10;useinbandfec=1"
     private static let offeredProtocol = "UDP/TLS/RTP/SAVPF"
 
     /// - Parameters:
@@ -115,7 +111,7 @@ package struct OfferAnswerMachine: Sendable {
                 continue
             }
             guard let track = configuration.track(answered.kind),
-                let codec = Self.codec(in: answered, kind: track.kind)
+                let codec = CodecFormats(in: answered, for: track)?.limited(to: CodecFormats(in: offered, for: track))
             else { throw .invalid(reason: "the answer accepts a media section without a codec of the offer") }
             var one = Self.media(
                 track, index: index, mid: offered.mid, remote: answered, codec: codec,
@@ -205,19 +201,22 @@ package struct OfferAnswerMachine: Sendable {
         var answer = SessionDescription(sessionID: sessionID, sessionVersion: sessionVersion + 1)
         answer.allowsMixedExtensions = offer.allowsMixedExtensions
         answer.iceOptions = ["trickle"]
+        let ambiguous = Self.ambiguousIDs(in: indexes.map { offer.media[$0] })
         for (index, section) in offer.media.enumerated() {
             guard let (track, codec) = accepted[index], let role else {
                 answer.media.append(Self.rejected(section))
                 continue
             }
+            let extensions = answeredExtensions(section, ambiguous: ambiguous)
             var one = Self.media(
                 track, index: index, mid: section.mid, remote: section, codec: codec,
-                localExtensions: section.extensions)
+                localExtensions: extensions)
             one.sendLayers = Self.layers(of: track, offer: section, payloadType: codec.payloadType)
             one.receiveRID = Self.takenStream(of: section, payloadType: codec.payloadType)?.id
             media.append(one)
-            answer.media.append(
-                answered(section, one, codec, isTagged: index == tagged, role: role, transport: transport))
+            var answered = answered(section, one, codec, isTagged: index == tagged, role: role, transport: transport)
+            answered.extensions = extensions
+            answer.media.append(answered)
         }
         let session: NegotiatedSession
         if let remote, let role {
@@ -246,24 +245,16 @@ package struct OfferAnswerMachine: Sendable {
     private func offeredSection(
         _ track: MediaConfiguration.Track, mid: String, behind media: [MediaSection]
     ) -> MediaSection {
-        let isVideo = track.kind == .video
-        let formats: [UInt8] =
-            isVideo ? [Self.videoPayloadType, Self.retransmissionPayloadType] : [Self.opusPayloadType]
+        let codec = CodecFormats.offered(for: track, besides: Set(media.flatMap(\.formats).compactMap { UInt8($0) }))
         var section = MediaSection(
-            kind: track.kind.rawValue, port: 9, protocolName: Self.offeredProtocol, formats: formats.map(String.init))
+            kind: track.kind.rawValue, port: 9, protocolName: Self.offeredProtocol,
+            formats: codec.payloadTypes.map(String.init))
         section.mid = mid
         section.direction = MediaDirection(sends: track.sends, receives: track.receives)
-        if isVideo {
-            section.rtpMaps = [
-                RTPMap(payloadType: Self.videoPayloadType, name: "VP8", clockRate: 90_000),
-                RTPMap(payloadType: Self.retransmissionPayloadType, name: "rtx", clockRate: 90_000),
-            ]
-            section.formatParameters[Self.retransmissionPayloadType] = "apt=\(Self.videoPayloadType)"
-        } else {
-            section.rtpMaps = [RTPMap(payloadType: Self.opusPayloadType, name: "opus", clockRate: 48_000, channels: 2)]
-            section.formatParameters[Self.opusPayloadType] = Self.opusFormat
-        }
-        section.feedback = Self.feedback(track.kind, formats[0])
+        section.rtpMaps = codec.rtpMaps(track.kind)
+        section.formatParameters = codec.associations(track.kind)
+        if track.kind == .audio { section.formatParameters[codec.payloadType] = OpusParameters.described(for: track) }
+        section.feedback = Self.feedback(track.kind, codec)
         section.extensions = configuration.extensionMaps(for: track, known: media)
         section.isRTCPMultiplexed = true
         section.isRTCPReducedSize = true
@@ -296,32 +287,28 @@ package struct OfferAnswerMachine: Sendable {
     }
 
     private func answered(
-        _ offered: MediaSection, _ media: NegotiatedSession.Media, _ codec: Codec, isTagged: Bool,
+        _ offered: MediaSection, _ media: NegotiatedSession.Media, _ codec: CodecFormats, isTagged: Bool,
         role: NegotiatedSession.DTLSRole, transport: TransportParameters
     ) -> MediaSection {
-        var formats = [codec.payloadType]
-        if let retransmission = codec.retransmissionPayloadType { formats.append(retransmission) }
+        let formats = codec.payloadTypes
         var section = MediaSection(
             kind: offered.kind, port: 9, protocolName: offered.protocolName, formats: formats.map(String.init))
         section.mid = offered.mid
         section.direction = media.direction
-        section.rtpMaps = offered.rtpMaps.filter { formats.contains($0.payloadType) }
-        if media.kind == .video {
-            if let retransmission = codec.retransmissionPayloadType {
-                section.formatParameters[retransmission] = "apt=\(codec.payloadType)"
-            }
-        } else {
-            if section.rtpMaps.isEmpty {
-                section.rtpMaps = [RTPMap(payloadType: codec.payloadType, name: "opus", clockRate: 48_000, channels: 2)]
-            }
-            section.formatParameters[codec.payloadType] = Self.opusFormat
+        section.rtpMaps = formats.compactMap { type in offered.rtpMaps.first { $0.payloadType == type } }
+        section.formatParameters = codec.associations(media.kind)
+        if media.kind == .audio {
+            section.formatParameters[codec.payloadType] = configuration.track(offered.kind)
+                .map(OpusParameters.described)
         }
-        section.feedback = Self.feedback(media.kind, codec.payloadType).filter { line in
-            offered.feedback.contains {
-                $0.value == line.value && ($0.payloadType == nil || $0.payloadType == codec.payloadType)
-            }
+        section.feedback = Self.feedback(media.kind, codec).filter { line in
+            // Of several kinds of feedback on the path an answer keeps one (RFC 8888 §6).
+            line.value != (media.feedback.perPacket ? "transport-cc" : "ack ccfb")
+                && offered.feedback.contains {
+                    $0.value == line.value
+                        && ($0.payloadType == nil || $0.payloadType == line.payloadType ?? codec.payloadType)
+                }
         }
-        section.extensions = answeredExtensions(offered)
         section.isRTCPMultiplexed = true
         section.isRTCPReducedSize = offered.isRTCPReducedSize
         Self.answerSimulcast(media, to: offered, in: &section)
@@ -354,6 +341,10 @@ package struct OfferAnswerMachine: Sendable {
             section.ssrcs.append(SSRCLine(ssrc: repair, cname: configuration.cname))
             section.retransmissionGroups = [RetransmissionGroup(media: track.ssrc, retransmission: repair)]
         }
+        if let repair = track.repairSSRC, section.rtpMaps.contains(where: { $0.name.lowercased() == "flexfec-03" }) {
+            section.ssrcs.append(SSRCLine(ssrc: repair, cname: configuration.cname))
+            section.repairGroups = [RepairGroup(media: track.ssrc, repair: repair)]
+        }
     }
 
     private func addTransport(
@@ -370,22 +361,35 @@ package struct OfferAnswerMachine: Sendable {
         section.isEndOfCandidates = isTagged && transport.isEndOfCandidates
     }
 
-    /// What we understand of the header extensions on offer, under their ids (RFC 8285 §6); an offer that has the same
-    /// one twice gets its first.
-    private func answeredExtensions(_ offered: MediaSection) -> [ExtensionMap] {
+    /// What we understand of the header extensions on offer, under their ids (RFC 8285 §6). Of one that is offered in
+    /// the clear and encrypted the latter is taken (RFC 6904 §4), else the first.
+    private func answeredExtensions(_ offered: MediaSection, ambiguous: Set<UInt8>) -> [ExtensionMap] {
         let known = configuration.track(offered.kind)?.headerExtensions ?? []
         return known.compactMap { uri in
-            offered.extensions.first { $0.uri == uri }.map {
-                ExtensionMap(id: $0.id, uri: uri, direction: $0.direction?.reversed)
+            let usable = offered.extensions.filter { $0.uri == uri && !($0.isEncrypted && ambiguous.contains($0.id)) }
+            return (usable.first(where: \.isEncrypted) ?? usable.first).map {
+                ExtensionMap(
+                    id: $0.id, uri: uri, direction: $0.direction?.reversed, isEncrypted: $0.isEncrypted)
             }
         }
     }
 
-    private static func feedback(_ kind: MediaConfiguration.Kind, _ payloadType: UInt8) -> [FeedbackLine] {
+    /// Ids that are encrypted in one m-line and in the clear in another: SRTP, which knows a bundle's ids alone, cannot
+    /// tell them apart, and RFC 8843 §9.2 has one meaning for each.
+    private static func ambiguousIDs(in media: [MediaSection]) -> Set<UInt8> {
+        let maps = media.flatMap(\.extensions)
+        return Set(maps.filter(\.isEncrypted).map(\.id)).intersection(maps.filter { !$0.isEncrypted }.map(\.id))
+    }
+
+    private static func feedback(_ kind: MediaConfiguration.Kind, _ codec: CodecFormats) -> [FeedbackLine] {
         let values =
             kind == .video
             ? ["goog-remb", "transport-cc", "ccm fir", "ccm tmmbr", "nack", "nack pli"] : ["transport-cc"]
-        return values.map { FeedbackLine(payloadType: payloadType, value: $0) }
+        var lines = values.map { FeedbackLine(payloadType: codec.payloadType, value: $0) }
+        // Parity packets are counted with the rest of what the path carries.
+        if let type = codec.repair.flexfec { lines.append(FeedbackLine(payloadType: type, value: "transport-cc")) }
+        // Of all payload types at once, as RFC 8888 §6 has it.
+        return lines + [FeedbackLine(payloadType: nil, value: "ack ccfb")]
     }
 
     // MARK: Roles
