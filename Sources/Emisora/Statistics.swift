@@ -1,5 +1,6 @@
 import EmisoraCapture
 import EmisoraCore
+import EmisoraEventLoop
 import EmisoraPeerEngine
 
 /// Figures of a session. Names are those of W3C webrtc-stats where it has one.
@@ -72,6 +73,14 @@ public struct SubscriberStatistics: Sendable {
     public var jitter: Double
     public var nackCount: UInt64
     public var pliCount: UInt64
+    /// How often pictures stood still for longer than their rhythm explains, and for how long altogether.
+    public var freezeCount: UInt64
+    public var totalFreezesDuration: Duration
+    public var videoPlayout: PlayoutStatistics
+    public var audioPlayout: PlayoutStatistics
+    /// By how much sound is heard behind the pictures it belongs to; `nil` while the sender has not told how they go
+    /// together, and with ``Subscriber/Playout/immediate``.
+    public var lipSyncOffset: Duration?
     public var audioLevel: Double
     public var totalSamplesReceived: UInt64
     public var concealedSamples: UInt64
@@ -119,7 +128,11 @@ extension SessionCore {
         let subscriber = subscription.reception.subscriber
         let video = subscriber.video.statistics
         let audio = subscriber.audio.statistics
-        let peer = subscription.reception.peer.engine.statistics
+        let engine = subscription.reception.peer.engine
+        let peer = engine.statistics
+        let now = SystemClock.now()
+        var audioPlayout = PlayoutStatistics(peer.inboundAudio, playing: engine.audioPlayoutTime(now: now))
+        audioPlayout.insertedSamplesForDeceleration = audio.insertedSamples
         return SubscriberStatistics(
             stream: subscription.stream, framesReceived: peer.inboundVideo?.framesReceived ?? 0,
             framesDecoded: video.framesDecoded, keyFramesDecoded: video.keyFramesDecoded,
@@ -130,8 +143,10 @@ extension SessionCore {
             packetsLost: peer.inboundVideo?.packetsLost ?? 0,
             retransmittedPacketsReceived: peer.inboundVideo?.retransmittedPacketsReceived ?? 0,
             jitter: peer.inboundVideo?.jitter ?? 0, nackCount: peer.inboundVideo?.nackCount ?? 0,
-            pliCount: peer.inboundVideo?.pliCount ?? 0,
-            audioLevel: audio.audioLevel, totalSamplesReceived: audio.totalSamplesReceived,
+            pliCount: peer.inboundVideo?.pliCount ?? 0, freezeCount: video.freezes.freezeCount,
+            totalFreezesDuration: video.freezes.totalFreezesDuration,
+            videoPlayout: PlayoutStatistics(peer.inboundVideo, playing: engine.videoPlayoutTime(now: now)),
+            audioPlayout: audioPlayout, lipSyncOffset: engine.lipSyncOffset, audioLevel: audio.audioLevel, totalSamplesReceived: audio.totalSamplesReceived,
             concealedSamples: audio.concealedSamples,
             currentRoundTripTime: peer.inboundRoundTripTime?.inSeconds, dtlsCipher: peer.security.dtlsCipher,
             srtpCipher: peer.security.srtpCipher, timeToFirstFrame: subscriber.timeToFirstFrame,

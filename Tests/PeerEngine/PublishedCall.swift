@@ -134,7 +134,7 @@ final class PublishedCall {
 
     // MARK: Media
 
-    private func take(_ frame: ReceivedFrame) {
+    func take(_ frame: ReceivedFrame) {
         let capturedAt = frame.payload.span.bytes.unsafeLoadUnaligned(fromByteOffset: 10, as: Int64.self)
         lastFrame = frame
         frames.append((simulation.now, Instant(nanoseconds: capturedAt), frame.payload.count))

@@ -13,6 +13,7 @@ final class AudioReceivePipeline: Sendable {
     struct Counters {
         var totalSamplesReceived: UInt64 = 0
         var concealedSamples: UInt64 = 0
+        var insertedSamples: UInt64 = 0
         var audioLevel: Double = 0
     }
 
@@ -56,7 +57,11 @@ final class AudioReceivePipeline: Sendable {
                 else { continue }
                 counters.withLock { counters in
                     counters.totalSamplesReceived += UInt64(samples.count)
-                    if case .lost = input.output { counters.concealedSamples += UInt64(samples.count) }
+                    switch input.output {
+                    case .lost: counters.concealedSamples += UInt64(samples.count)
+                    case .expand: counters.insertedSamples += UInt64(samples.count)
+                    case .packet, .empty: break
+                    }
                     counters.audioLevel = frame.level
                 }
                 sink?.receive(frame)
@@ -68,7 +73,7 @@ final class AudioReceivePipeline: Sendable {
         switch output {
         case .packet(let bytes, rtpTimestamp: _): try decoder.decode(bytes)
         case .lost(nextPacketForFEC: let next?): try decoder.decodeLost(next: next)
-        case .lost(nextPacketForFEC: nil): try decoder.decodeLost()
+        case .lost(nextPacketForFEC: nil), .expand: try decoder.decodeLost()
         case .empty: nil
         }
     }

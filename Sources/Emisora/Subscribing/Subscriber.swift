@@ -8,6 +8,11 @@ import Synchronization
 
 /// A stream that is received: decoded pictures and sound go to sinks on media threads.
 ///
+/// The timestamps of pictures and of sound are of one clock, the machine's monotonic one, and say when each is to be seen
+/// or heard; what was captured together has the same, once the sender has told how its clocks go together. They rise in
+/// the rhythm of capture, free of the network's jitter, so a recorder may take them as they are. By default pictures
+/// reach the sink at that time, sound when the samples before it end.
+///
 /// ```swift
 /// let subscriber = Subscriber(videoSink: myView)
 /// try await session.subscribe(subscriber, to: "robot")
@@ -15,6 +20,8 @@ import Synchronization
 public final class Subscriber: Sendable {
     let video: VideoReceivePipeline
     let audio: AudioReceivePipeline
+    /// How the stream is received; fixed when the subscriber is made.
+    public let options: Options
     private let hooks = Mutex(Hooks())
 
     private struct Hooks {
@@ -23,11 +30,17 @@ public final class Subscriber: Sendable {
     }
 
     /// - Parameters:
-    ///   - videoSink: gets each decoded picture; its timestamp is when its first packet arrived.
-    ///   - audioSink: gets 20 ms of sound at a time.
-    public init(videoSink: (any VideoFrameSink)? = nil, audioSink: (any AudioFrameSink)? = nil) {
+    ///   - videoSink: gets each decoded picture; its timestamp is when it is to be shown.
+    ///   - audioSink: gets 20 ms of sound at a time; its timestamp is when its first sample is to be heard.
+    ///   - options: when pictures come, and how much delay they may have.
+    public init(
+        videoSink: (any VideoFrameSink)? = nil, audioSink: (any AudioFrameSink)? = nil, options: Options = Options()
+    ) {
         let relay = Relay()
-        video = VideoReceivePipeline(sink: videoSink) { relay.subscriber?.needKeyFrame() }
+        self.options = options
+        video = VideoReceivePipeline(sink: videoSink, isTimed: options.playout == .synchronized) {
+            relay.subscriber?.needKeyFrame()
+        }
         audio = AudioReceivePipeline(sink: audioSink)
         relay.subscriber = self
     }
@@ -87,13 +100,19 @@ final class Reception: TurnParticipant {
         self.subscriber = subscriber
         self.peer = peer
         lastPictureAt = now
+        var options = PlayoutOptions()
+        options.isSynchronized = subscriber.options.playout == .synchronized
+        options.minimumDelay = subscriber.options.jitterBufferTarget
+        options.maximumDelay = subscriber.options.maximumJitterDelay
+        peer.engine.playoutOptions = options
     }
 
-    /// Fetches the frames that became complete.
+    /// Fetches the frames that are complete and due.
     func advance(now: Instant) {
         while let frame = peer.engine.pollVideoFrame(now: now) {
             lastPictureAt = now
-            subscriber.video.push(frame, timestamp: frame.firstPacketReceivedAt)
+            subscriber.video.push(frame)
+            peer.engine.setVideoProcessingDelay(subscriber.video.processingDelay)
         }
         if nextAudioAt == nil, peer.engine.connectionState == .connected { nextAudioAt = now }
     }

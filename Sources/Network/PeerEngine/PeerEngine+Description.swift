@@ -121,6 +121,7 @@ extension PeerEngine {
                 configuration.usesKeyFrameRequests =
                     video.feedback.pictureLossIndication || video.feedback.fullIntraRequest
                 videoReceiver = RTPVideoReceiveStream(configuration)
+                applyPlayoutOptions()
             }
         }
         if let audio = session.media(.audio) {

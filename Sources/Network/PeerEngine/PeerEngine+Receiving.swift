@@ -32,6 +32,7 @@ extension PeerEngine {
             followVideoSource(of: header, hasMID: mid != nil, now: now)
             videoReceiver?.handle(header, packet: packet, now: now)
             if let time = values.absoluteCaptureTime { videoReceiver?.handle(time, of: header) }
+            if let delay = values.playoutDelay { videoReceiver?.playoutDelay = delay.durations }
         case .audio:
             followAudioSource(of: header, hasMID: mid != nil, now: now)
             audioReceiver?.handle(header, packet: packet, now: now)

@@ -59,6 +59,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     package var packetTap: PacketTap?
     var sending: SendControl
     var receiving = ReceiveControl()
+    var playout = PlayoutControl()
     /// When to ask for the key frame after which a peer gets pictures again that it had no room for.
     var resumeVideoAt: Instant?
     /// Volume of the sound that came last, where the sender tells it.
@@ -129,13 +130,16 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     // MARK: Receiving media
 
+    /// The next complete frame, once it is due: a moment before `playAt`, in which it is decoded.
     package func pollVideoFrame(now: Instant) -> ReceivedFrame? {
         videoReceiver?.pollFrame(now: now)
     }
 
     /// What to play next; to be called every 20 ms while sound is received.
     package func popAudio(now: Instant) -> AudioJitterBuffer.Output? {
-        audioReceiver?.pop(now: now)
+        let output = audioReceiver?.pop(now: now)
+        synchronize(now: now)
+        return output
     }
 
     /// The decoder lost its way: asks the sender for a key frame.

@@ -44,6 +44,10 @@ package struct HeaderExtensionValues: Equatable, Sendable {
             self.minimum = minimum
             self.maximum = maximum
         }
+
+        package var durations: ClosedRange<Duration> {
+            .milliseconds(Int(minimum) * 10)...(.milliseconds(Int(max(minimum, maximum)) * 10))
+        }
     }
 
     package struct AbsoluteCaptureTime: Equatable, Sendable {

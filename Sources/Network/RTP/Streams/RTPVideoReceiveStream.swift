@@ -25,7 +25,6 @@ package struct RTPVideoReceiveStream: Sendable {
         package var usesKeyFrameRequests = true
         package var jitterBuffer = VideoJitterBuffer.Configuration()
         package var nack = NackGenerator.Configuration()
-        package var keyFrameRetryInterval: Duration = .seconds(1)
 
         package init(payloadType: UInt8) {
             self.payloadType = payloadType
@@ -58,19 +57,28 @@ package struct RTPVideoReceiveStream: Sendable {
     private var nackGenerator: NackGenerator
     private var keyFrameRequester: KeyFrameRequester
     private var counters = InboundRTPStatistics()
+    /// When frames are shown, and those that wait for it.
+    package var playout: VideoPlayout
 
     package init(_ configuration: Configuration) {
         self.configuration = configuration
         senderClock = SenderClock(clockRate: configuration.clockRate)
+        playout = VideoPlayout(clockRate: configuration.clockRate)
         jitterBuffer = VideoJitterBuffer(configuration.jitterBuffer)
         nackGenerator = NackGenerator(configuration.nack)
-        keyFrameRequester = KeyFrameRequester(retryInterval: configuration.keyFrameRetryInterval)
+        keyFrameRequester = KeyFrameRequester()
     }
 
     /// Paces repeated NACKs, where the caller knows it (from ICE, or from the other direction's reports).
     package var roundTripTime: Duration {
         get { nackGenerator.roundTripTime }
         set { nackGenerator.roundTripTime = newValue }
+    }
+
+    /// What the sender wants of the delay (`playout-delay`); it stays until the sender says something else.
+    package var playoutDelay: ClosedRange<Duration>? {
+        get { playout.timeline.bounds }
+        set { playout.timeline.bounds = newValue }
     }
 
     // MARK: Packets
@@ -120,9 +128,10 @@ package struct RTPVideoReceiveStream: Sendable {
 
     // MARK: Outputs
 
-    /// The next frame in order of decoding.
+    /// The next frame in order of decoding, once it is due: a moment before it is shown, in which it is decoded.
     package mutating func pollFrame(now: Instant) -> ReceivedFrame? {
-        guard let frame = jitterBuffer.pollFrame() else { return nil }
+        while let frame = jitterBuffer.pollFrame() { playout.add(frame) }
+        guard let frame = playout.poll(now: now) else { return nil }
         counters.framesReceived += 1
         if frame.isKeyFrame { counters.keyFramesReceived += 1 }
         counters.jitterBufferDelay += max(0, (now - frame.firstPacketReceivedAt).inSeconds)
@@ -145,11 +154,13 @@ package struct RTPVideoReceiveStream: Sendable {
 
     /// The decoder cannot go on: frames are held back until the next key frame, which is asked for.
     package mutating func requestKeyFrame(now: Instant) {
+        counters.framesDropped += UInt64(playout.removeAll())
         jitterBuffer.waitForKeyFrame(now: now)
         update(now: now)
     }
 
     package mutating func handleTimeout(now: Instant) {
+        playout.handleTimeout(now: now)
         jitterBuffer.handleTimeout(now: now)
         update(now: now)
     }
@@ -158,7 +169,7 @@ package struct RTPVideoReceiveStream: Sendable {
     package var nextDeadline: Instant? {
         let deadlines = [
             jitterBuffer.nextDeadline, configuration.usesNack ? nackGenerator.nextDeadline : nil,
-            configuration.usesKeyFrameRequests && ssrc != nil ? keyFrameRequester.nextDeadline : nil,
+            configuration.usesKeyFrameRequests && ssrc != nil ? keyFrameRequester.nextDeadline : nil, playout.nextDeadline,
         ]
         return deadlines.lazy.compactMap { $0 }.min()
     }
@@ -176,7 +187,9 @@ package struct RTPVideoReceiveStream: Sendable {
         var statistics = counters
         statistics.packetsLost = reception?.packetsLost ?? 0
         statistics.jitter = reception?.jitter ?? 0
-        statistics.framesDropped = jitterBuffer.framesDropped
+        statistics.framesDropped += jitterBuffer.framesDropped
+        statistics.jitterBufferTargetDelay = playout.totalTargetDelay
+        statistics.jitterBufferMinimumDelay = playout.totalNetworkDelay
         return statistics
     }
 
@@ -300,12 +313,17 @@ package struct RTPVideoReceiveStream: Sendable {
         update(now: now)
         if insertion == .keyFrameBegan {
             // Give the rest of it the time that a missing packet gets.
-            keyFrameRequester.postpone(by: configuration.jitterBuffer.maximumWait, now: now)
+            keyFrameRequester.postpone(by: jitterBuffer.maximumWait, now: now)
         }
     }
 
     /// Brings the feedback in line with what the jitter buffer is waiting for.
     private mutating func update(now: Instant) {
+        let patience = LossPatience(
+            roundTripTime: roundTripTime, jitter: .nanoseconds(Int64(min(1, reception?.jitter ?? 0) * 1e9)),
+            frameInterval: playout.timeline.frameInterval, isMended: configuration.usesNack)
+        jitterBuffer.maximumWait = patience.missingPacket
+        keyFrameRequester.retryInterval = patience.keyFrame
         if let floor = jitterBuffer.floor { nackGenerator.discard(before: floor) }
         switch jitterBuffer.state {
         case .decoding:
@@ -313,7 +331,7 @@ package struct RTPVideoReceiveStream: Sendable {
         case .waitingForKeyFrame:
             let delay: Duration =
                 if jitterBuffer.hasPartialKeyFrame {
-                    configuration.jitterBuffer.maximumWait
+                    jitterBuffer.maximumWait
                 } else if !jitterBuffer.hasBegun {
                     Self.startGrace
                 } else {
@@ -329,5 +347,6 @@ package struct RTPVideoReceiveStream: Sendable {
         jitterBuffer.reset()
         nackGenerator.reset()
         keyFrameRequester.satisfy()
+        playout.reset()
     }
 }
