@@ -150,7 +150,9 @@ let package = Package(
         // Floor 8
         .target(
             name: "EmisoraSignalingServer",
-            dependencies: ["CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingProtocol"],
+            dependencies: [
+                "CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingProtocol", "EmisoraTLS",
+            ],
             path: "signaling/Server"),
 
         // Floor 9
@@ -187,8 +189,9 @@ let package = Package(
         .testTarget(
             name: "EmisoraTests",
             dependencies: [
-                "Emisora", "EmisoraCore", "EmisoraEventLoop", "EmisoraICE", "EmisoraSignalingClient",
-                "EmisoraSignalingProtocol",
+                "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
+                "EmisoraICE", "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient",
+                "EmisoraSignalingProtocol", "EmisoraVideo",
             ],
             path: "Tests/Emisora"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),

@@ -12,6 +12,8 @@ struct PublishFigures: Encodable {
     var bytesSent: UInt64 = 0
     var packetsSent: UInt64 = 0
     var retransmittedPacketsSent: UInt64 = 0
+    var fecPacketsSent: UInt64 = 0
+    var fecBytesSent: UInt64 = 0
     var nackCount: UInt64 = 0
     var pliCount: UInt64 = 0
     var firCount: UInt64 = 0
@@ -36,10 +38,16 @@ struct WatchFigures: Encodable {
     var framesDropped: UInt64 = 0
     var frameWidth = 0
     var frameHeight = 0
+    /// How far the last picture had to be turned clockwise, in degrees.
+    var rotation = 0
     var bytesReceived: UInt64 = 0
     var packetsReceived: UInt64 = 0
     var packetsLost: Int64 = 0
     var retransmittedPacketsReceived: UInt64 = 0
+    var fecPacketsReceived: UInt64 = 0
+    var fecBytesReceived: UInt64 = 0
+    var fecPacketsDiscarded: UInt64 = 0
+    var packetsRepaired: UInt64 = 0
     var jitter = 0.0
     var nackCount: UInt64 = 0
     var pliCount: UInt64 = 0
@@ -49,6 +57,10 @@ struct WatchFigures: Encodable {
     var audioLevel = 0.0
     /// Root mean square of the middle one of all frames of sound that were heard, 0…1.
     var audioLevelP50 = 0.0
+    /// What the sender said last of the level of its sound, 0…1.
+    var announcedAudioLevel: Double?
+    /// The bounds that the sender sets for the time from capture to display, in milliseconds.
+    var playoutDelayMs: [Double]?
     var timeToFirstFrameMs: Double?
     /// From the first to the last decoded picture.
     var framesPerSecond: Double?

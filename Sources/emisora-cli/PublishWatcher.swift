@@ -95,6 +95,8 @@ actor PublishWatcher {
         figures.bytesSent = now.bytesSent
         figures.packetsSent = now.packetsSent
         figures.retransmittedPacketsSent = now.retransmittedPacketsSent
+        figures.fecPacketsSent = now.fecPacketsSent
+        figures.fecBytesSent = now.fecBytesSent
         figures.nackCount = now.nackCount
         figures.pliCount = now.pliCount
         figures.firCount = now.firCount

@@ -70,10 +70,18 @@ actor StreamFollower {
         figures.packetsLost += now.packetsLost
         figures.jitter = now.jitter
         figures.retransmittedPacketsReceived += now.retransmittedPacketsReceived
+        figures.fecPacketsReceived += now.fecPacketsReceived
+        figures.fecBytesReceived += now.fecBytesReceived
+        figures.fecPacketsDiscarded += now.fecPacketsDiscarded
+        figures.packetsRepaired += now.packetsRepaired
         figures.nackCount += now.nackCount
         figures.pliCount += now.pliCount
         figures.totalSamplesReceived += now.totalSamplesReceived
         figures.concealedSamples += now.concealedSamples
+        figures.announcedAudioLevel = now.announcedAudioLevel
+        figures.playoutDelayMs = now.playoutDelay.map {
+            [$0.lowerBound.inMilliseconds, $0.upperBound.inMilliseconds]
+        }
         figures.transport = TransportFigures(now.transport)
         figures.srtpCipher = now.srtpCipher
         figures.dtlsCipher = now.dtlsCipher

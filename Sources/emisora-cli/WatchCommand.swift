@@ -13,7 +13,7 @@ struct WatchCommand {
     private var network = NetworkArguments()
     private var sessionOptions = Session.Options()
 
-    static let usage = "emisora watch ws://HOST:PORT/ROOM [options]"
+    static let usage = "emisora watch ws://HOST:PORT/ROOM|wss://HOST/ROOM [options]"
 
     private init() {}
 
@@ -25,9 +25,9 @@ struct WatchCommand {
         let box = Box()
         let rest = try Arguments.parse(arguments, options: Self.options(box))
         guard let url = rest.first else {
-            throw Arguments.Usage(description: "URL: one is needed; allowed: ws://HOST:PORT/ROOM")
+            throw Arguments.Usage(description: "URL: one is needed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM")
         }
-        guard rest.count == 1, url.hasPrefix("ws://") else {
+        guard rest.count == 1, Arguments.isRoom(url) else {
             throw Arguments.Usage(description: Arguments.invalidURL(rest.joined(separator: " ")))
         }
         self = box.command

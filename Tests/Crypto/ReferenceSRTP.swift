@@ -25,6 +25,11 @@ struct ReferenceSRTP {
     let profile: Profile
     let rtp: SessionKeys
     let rtcp: SessionKeys
+    /// Key and salt of header extensions (RFC 6904 §3.2); the shorter salt of GCM is padded (RFC 7714 §8.3).
+    let headerCipher: [UInt8]
+    let headerSalt: [UInt8]
+    /// Ids of the header extensions that are encrypted.
+    var encryptedIDs: Set<UInt8> = []
 
     init(profile: Profile, masterKeyAndSalt: [UInt8]) {
         let key = Array(masterKeyAndSalt[..<profile.keyByteCount])
@@ -38,6 +43,10 @@ struct ReferenceSRTP {
         self.profile = profile
         rtp = keys(firstLabel: 0)
         rtcp = keys(firstLabel: 3)
+        headerCipher = Self.derive(key: key, salt: salt, label: 6, count: profile.keyByteCount)
+        headerSalt =
+            Self.derive(key: key, salt: salt, label: 7, count: profile.saltByteCount)
+            + [UInt8](repeating: 0, count: 14 - profile.saltByteCount)
     }
 
     /// RFC 3711 §4.3 with a derivation rate of 0; the shorter salt of GCM is padded with zeros (RFC 7714 §11).
@@ -49,7 +58,9 @@ struct ReferenceSRTP {
 
     // MARK: RTP
 
-    func protect(rtp packet: [UInt8], rollover: UInt32) -> [UInt8] {
+    func protect(rtp plain: [UInt8], rollover: UInt32) -> [UInt8] {
+        // Encrypted before it is authenticated (RFC 6904 §3).
+        let packet = maskingExtension(of: plain, rollover: rollover)
         let header = Self.headerByteCount(of: packet)
         switch profile {
         case .aes128CmHmacSha1_80:
@@ -75,13 +86,47 @@ struct ReferenceSRTP {
                 return nil
             }
             let iv = counterIV(keys: rtp, ssrc: packet[8..<12], index: Self.bytes(rollover) + packet[2..<4])
-            return sealed[..<header] + Self.aesCounterMode(key: rtp.cipher, iv: iv, Array(sealed[header...]))
+            return maskingExtension(
+                of: sealed[..<header] + Self.aesCounterMode(key: rtp.cipher, iv: iv, Array(sealed[header...])),
+                rollover: rollover)
         case .aeadAes128Gcm, .aeadAes256Gcm:
             let iv = nonce(keys: rtp, ssrc: packet[8..<12], index: Self.bytes(rollover) + packet[2..<4])
             return Self.gcmOpen(
                 key: rtp.cipher, iv: iv, associated: Array(packet[..<header]), sealed: Array(packet[header...])
-            ).map { packet[..<header] + $0 }
+            ).map { maskingExtension(of: packet[..<header] + $0, rollover: rollover) }
         }
+    }
+
+    /// RFC 6904 §3.1: a keystream as long as all elements together, of which a mask lets through what covers the values
+    /// of those that are encrypted. The same once more undoes it.
+    func maskingExtension(of packet: [UInt8], rollover: UInt32) -> [UInt8] {
+        guard packet[0] & 0x10 != 0, !encryptedIDs.isEmpty else { return packet }
+        let start = 12 + 4 * Int(packet[0] & 15) + 4
+        let end = Self.headerByteCount(of: packet)
+        let hasTwoByteHeads = packet[start - 4] == 0x10
+        var mask = [UInt8](repeating: 0, count: end - start)
+        var position = start
+        while position < end {
+            let id = hasTwoByteHeads ? packet[position] : packet[position] >> 4
+            if id == 0 {
+                position += 1
+                continue
+            }
+            let head = hasTwoByteHeads ? 2 : 1
+            let length = hasTwoByteHeads ? Int(packet[position + 1]) : Int(packet[position] & 15) + 1
+            if encryptedIDs.contains(id) {
+                for offset in 0..<length { mask[position - start + head + offset] = 0xFF }
+            }
+            position += head + length
+        }
+        let iv = zip(
+            headerSalt + [0, 0],
+            [0, 0, 0, 0] + packet[8..<12] + Self.bytes(rollover) + packet[2..<4] + [0, 0]
+        ).map { $0 ^ $1 }
+        let keystream = Self.aesCounterMode(key: headerCipher, iv: iv, [UInt8](repeating: 0, count: mask.count))
+        var masked = packet
+        for (offset, byte) in zip(keystream, mask).map({ $0 & $1 }).enumerated() { masked[start + offset] ^= byte }
+        return masked
     }
 
     // MARK: RTCP

@@ -231,22 +231,15 @@ import Testing
     // MARK: Streams
 
     @Test(arguments: SRTPProfile.allCases)
-    func forgeriesUseUpNoStreamsAndAPeerCannotOpenThemWithoutEnd(profile: SRTPProfile) throws {
+    func forgeriesUseUpNoSources(profile: SRTPProfile) throws {
         let (outbound, inbound) = try pair(profile)
         var random = SeededRandom(seed: 12)
-        for ssrc in UInt32(1)...1000 {
+        for ssrc in UInt32(1)...10_000 {
             let forged = rtp(1, ssrc: ssrc, payload: random.bytes(60), using: &random)
             #expect(throws: SRTPError.authenticationFailed) { try inbound.unprotect(rtp: forged) }
         }
-        let limit = UInt32(SRTPContext.maximumInboundStreamCount)
-        for ssrc in 1...limit {
-            let sealed = try outbound.protect(rtp: rtp(1, ssrc: ssrc, payload: [1], using: &random))
-            _ = try inbound.unprotect(rtp: sealed)
-        }
-        let onceMore = try outbound.protect(rtp: rtp(1, ssrc: limit + 1, payload: [1], using: &random))
-        #expect(throws: SRTPError.tooManyStreams) { try inbound.unprotect(rtp: onceMore) }
-        let known = try outbound.protect(rtp: rtp(2, ssrc: limit, payload: [1], using: &random))
-        _ = try inbound.unprotect(rtp: known)
+        let genuine = try outbound.protect(rtp: rtp(1, ssrc: 1, payload: [1], using: &random))
+        _ = try inbound.unprotect(rtp: genuine)
     }
 
     @Test(arguments: SRTPProfile.allCases)
@@ -336,52 +329,5 @@ import Testing
         let words = 1 + body.count / 4
         return [0x80, 200, UInt8(words >> 8), UInt8(words & 255)]
             + [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: Self.ssrc >> $0) } + body
-    }
-}
-
-extension SRTPProfile {
-    fileprivate var reference: ReferenceSRTP.Profile {
-        switch self {
-        case .aeadAes128Gcm: .aeadAes128Gcm
-        case .aeadAes256Gcm: .aeadAes256Gcm
-        case .aes128CmHmacSha1_80: .aes128CmHmacSha1_80
-        }
-    }
-}
-
-// Whole packets in and out, which is what a test compares.
-extension SRTPContext {
-    fileprivate func protect(rtp packet: [UInt8], room: Int = SRTPContext.maximumOverhead) throws -> [UInt8] {
-        try transformed(packet, room: room) { bytes, count throws(SRTPError) in
-            try protectRTP(&bytes, byteCount: count)
-        }
-    }
-
-    fileprivate func protect(rtcp packet: [UInt8], room: Int = SRTPContext.maximumOverhead) throws -> [UInt8] {
-        try transformed(packet, room: room) { bytes, count throws(SRTPError) in
-            try protectRTCP(&bytes, byteCount: count)
-        }
-    }
-
-    fileprivate func unprotect(rtp packet: [UInt8]) throws -> [UInt8] {
-        try transformed(packet, room: 0) { bytes, count throws(SRTPError) in
-            try unprotectRTP(&bytes, byteCount: count)
-        }
-    }
-
-    fileprivate func unprotect(rtcp packet: [UInt8]) throws -> [UInt8] {
-        try transformed(packet, room: 0) { bytes, count throws(SRTPError) in
-            try unprotectRTCP(&bytes, byteCount: count)
-        }
-    }
-
-    private func transformed(
-        _ packet: [UInt8], room: Int, _ operation: (inout MutableRawSpan, Int) throws(SRTPError) -> Int
-    ) throws(SRTPError) -> [UInt8] {
-        var buffer = packet + [UInt8](repeating: 0, count: room)
-        var span = buffer.mutableSpan
-        var bytes = span.mutableBytes
-        let count = try operation(&bytes, packet.count)
-        return Array(buffer[..<count])
     }
 }

@@ -4,7 +4,7 @@ import pytest
 
 from authority import Authority
 from browsers import BROWSERS
-from coturn import Coturn
+from coturn import Coturn, outside_address
 from fixtures import started  # noqa: F401
 from lab import Lab
 
@@ -20,8 +20,8 @@ def coturn(started, authority, tmp_path):
 
 
 @pytest.fixture(params=list(BROWSERS))
-def browser(request):
-    browser = BROWSERS[request.param]()
+def browser(request, authority):
+    browser = BROWSERS[request.param](authority=authority.certificate, address=outside_address())
     yield browser
     browser.close()
 

@@ -30,20 +30,4 @@ import Testing
             #expect(try SessionDescription(parsing: text).media.map(\.port) == [9, 0])
         }
     }
-
-    @Test("RFC 6904 §4: header extensions that are to be encrypted are not taken, and never in the clear")
-    func encryptedHeaderExtensionsAreRefused() throws {
-        let encrypted = "a=extmap:5 urn:ietf:params:rtp-hdrext:encrypt \(ExtensionMap.midURI)"
-        var machine = Given.machine()
-        let only = try machine.answer(offer: Given.offer(media: [encrypted]), transport: Given.transport())
-        #expect(!only.answer.contains("a=extmap:"))
-        #expect(only.session.media(.video)?.midExtensionID == nil)
-        // Where the same is offered in the clear, too, that one is taken, under its own id.
-        var other = Given.machine()
-        let both = try other.answer(
-            offer: Given.offer(media: [encrypted, "a=extmap:6 \(ExtensionMap.midURI)"]), transport: Given.transport())
-        #expect(both.answer.contains("a=extmap:6 \(ExtensionMap.midURI)\r\n"))
-        #expect(!both.answer.contains("encrypt"))
-        #expect(both.session.media(.video)?.midExtensionID == 6)
-    }
 }

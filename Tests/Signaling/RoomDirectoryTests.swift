@@ -171,7 +171,7 @@ struct CountingGenerator: RandomNumberGenerator, Sendable {
     }
 
     @Test func limitsHold() {
-        var limits = Directory.Limits()
+        var limits = ServerLimits()
         limits.rooms = 1
         limits.participantsPerRoom = 1
         limits.streamsPerParticipant = 1

@@ -26,6 +26,7 @@ import Testing
         var now = Instant.zero
         var messages: [Core.ConnectionID: [SignalingMessage]] = [:]
         var closed: Set<Core.ConnectionID> = []
+        var admitted: Set<Core.ConnectionID> = []
         var responses: [HTTPRequestID: HTTPResponse] = [:]
         var requests: UInt64 = 0
 
@@ -34,6 +35,7 @@ import Testing
                 switch output {
                 case .send(let bytes, let to): messages[to, default: []].append(try SignalingMessage(json: bytes))
                 case .close(let connection): closed.insert(connection)
+                case .admitted(let connection): admitted.insert(connection)
                 case .respond(let response, let id): responses[id] = response
                 }
             }
@@ -135,10 +137,11 @@ import Testing
 
     @Test func iceServersAreHandedOutToWhoJoinsAndToPlayers() throws {
         var settings = Core.Settings()
-        settings.iceServers = [
+        let all = [
             ICEServerDescription(urls: ["stun:stun.test"]),
             ICEServerDescription(urls: ["turn:turn.test?transport=tcp"], username: "a\"b", credential: "c"),
         ]
+        settings.iceServers = ICEServerList(all)
         var world = World(core: Core(random: CountingGenerator(), settings: settings))
         let connection = world.core.opened(room: "demo", now: world.now)
         try world.say(.join(version: 1, room: "demo"), connection)
@@ -146,7 +149,7 @@ import Testing
             Issue.record("no welcome")
             return
         }
-        #expect(servers == settings.iceServers)
+        #expect(servers == all)
         let options = world.responses[try world.ask(.options, "/whep/demo")]
         #expect(
             options?.headers.filter { $0.name == "Link" }.map(\.value) == [

@@ -37,6 +37,9 @@ package struct NullSecurity: TransportSecurity {
 
     package mutating func setRemoteFingerprints(_ fingerprints: [Fingerprint], now: Instant) {}
 
+    /// There is nothing to hide it with.
+    package mutating func setEncryptedHeaderExtensions(_ ids: Set<UInt8>) {}
+
     package mutating func handle(_ datagram: RawSpan, now: Instant) {
         guard isStarted, datagram.withUnsafeBytes({ $0.elementsEqual(Self.hello) }) else { return }
         if !isClient { outgoing += 1 }

@@ -109,7 +109,7 @@ final class Endpoint: SimulatedPeer {
                 hasEnded = true
                 onEnd()
             case .stateChanged(let state): states.append(state)
-            case .selectedPathChanged: break
+            case .selectedPathChanged, .connectionWanted: break
             }
         }
     }

@@ -1,3 +1,5 @@
+import EmisoraSignalingProtocol
+
 /// A request as the state machines see it: read whole, bounded, its path percent-decoded by nobody.
 struct HTTPRequest: Equatable, Sendable {
     enum Method: String, Sendable {
@@ -16,6 +18,11 @@ struct HTTPRequest: Equatable, Sendable {
     var path: String
     /// `Content-Type` as sent.
     var contentType: String?
+    /// `Host` and `Origin` as sent; an origin that cannot be read is empty.
+    var host: String?
+    var origin: String?
+    /// Of `Authorization: Bearer`.
+    var token: BearerToken?
     var body: [UInt8] = []
 
     /// `type/subtype` of `Content-Type`, in lower case, without parameters.
@@ -54,6 +61,11 @@ struct HTTPResponse: Equatable, Sendable {
         return Self(status: status, headers: [("Content-Type", "application/problem+json")], body: Array(body.utf8))
     }
 
+    /// RFC 6750 §3: the same words for everything that is not let in.
+    static func unauthorized(_ detail: String) -> Self {
+        problem(401, detail).adding("WWW-Authenticate", "Bearer")
+    }
+
     static func text(_ status: Int, _ type: String, _ text: String) -> Self {
         Self(status: status, headers: [("Content-Type", type)], body: Array(text.utf8))
     }
@@ -82,6 +94,8 @@ struct HTTPResponse: Equatable, Sendable {
         case 201: "Created"
         case 204: "No Content"
         case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
         case 404: "Not Found"
         case 405: "Method Not Allowed"
         case 406: "Not Acceptable"

@@ -20,16 +20,6 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         case close(ConnectionID)
     }
 
-    struct Limits: Sendable {
-        var rooms = 1_000
-        var participantsPerRoom = 1_000
-        var streamsPerParticipant = 16
-        var streamsPerRoom = 64
-        var subscriptionsPerParticipant = 64
-
-        init() {}
-    }
-
     private struct Subscription {
         var stream: String
         var subscriber: ConnectionID
@@ -55,12 +45,16 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         var id: String
         /// The room in the connection's URL; nil admits any.
         var allowedRoom: String?
+        /// What came with the request for the connection; `join` may bring another.
+        var token: BearerToken?
+        var grant: Grant?
         var room: String?
     }
 
     private var random: Random
-    private let limits: Limits
-    private let iceServers: [ICEServerDescription]
+    private let limits: ServerLimits
+    private let access: AccessPolicy
+    private let iceServers: ICEServerList
     private var lastConnection: UInt64 = 0
     private var participants: [ConnectionID: Participant] = [:]
     private var rooms: [String: Room] = [:]
@@ -68,18 +62,24 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     private var nextOutput = 0
 
     /// - Parameter iceServers: What every participant is told to connect with.
-    init(random: Random, limits: Limits = Limits(), iceServers: [ICEServerDescription] = []) {
+    init(
+        random: Random, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
+        iceServers: ICEServerList = ICEServerList()
+    ) {
         self.random = random
-        self.iceServers = iceServers
         self.limits = limits
+        self.access = access
+        self.iceServers = iceServers
     }
 
-    /// A new connection; `allowedRoom` is the room of its URL.
-    mutating func connect(allowedRoom: String?) -> ConnectionID {
+    /// A new connection; `allowedRoom` is the room of its URL, `grant` what it may do, where that was judged already.
+    mutating func connect(
+        allowedRoom: String?, token: BearerToken? = nil, grant: Grant? = nil
+    ) -> ConnectionID {
         lastConnection += 1
         let connection = ConnectionID(number: lastConnection)
         participants[connection] = Participant(
-            id: SignalingProtocol.makeIdentifier(using: &random), allowedRoom: allowedRoom)
+            id: SignalingProtocol.makeIdentifier(using: &random), allowedRoom: allowedRoom, token: token, grant: grant)
         return connection
     }
 
@@ -88,6 +88,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             try accept(message, from: connection)
         } catch {
             refuse(error, to: connection)
+            // Who may not join has nothing more to say; another token comes on another connection.
+            if error.code == .unauthorized { outputs.append(.close(connection)) }
         }
     }
 
@@ -136,10 +138,11 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         _ message: SignalingMessage, from connection: ConnectionID
     ) throws(SignalingError) {
         switch message {
-        case .join(let version, let room):
-            try join(connection, version: version, room: room)
+        case .join(let version, let room, let token):
+            try join(connection, version: version, room: room, token: token)
         case .leave:
             remove(connection, reason: .left)
+            participants[connection]?.grant = nil
             outputs.append(.close(connection))
         case .publish(let stream):
             try publish(stream, by: connection, in: try room(of: connection, message), message)
@@ -167,7 +170,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     private mutating func join(
-        _ connection: ConnectionID, version: Int, room: String
+        _ connection: ConnectionID, version: Int, room: String, token: BearerToken?
     ) throws(SignalingError) {
         guard var participant = participants[connection] else { return }
         guard participant.room == nil else {
@@ -181,6 +184,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard participant.allowedRoom == nil || participant.allowedRoom == room else {
             throw SignalingError(.notAllowed, "The room differs from the one in the URL.", inReplyTo: "join")
         }
+        // Before anything is said about the room.
+        let grant = try grant(for: participant, room, token: token)
         guard rooms[room] != nil || rooms.count < limits.rooms else {
             throw SignalingError(.limitReached, "The server holds no more rooms.", inReplyTo: "join")
         }
@@ -191,16 +196,19 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         joined.participants.insert(connection)
         rooms[room] = joined
         participant.room = room
+        participant.grant = grant
+        participant.token = nil
         participants[connection] = participant
         outputs.append(
             .send(
                 .welcome(
                     version: SignalingProtocol.version, id: participant.id, room: room,
-                    streams: joined.streams.map { describe($0.name, by: $0.publisher) }, iceServers: iceServers),
+                    streams: joined.streams.map { describe($0.name, by: $0.publisher) },
+                    iceServers: iceServers.servers(for: participant.id)),
                 to: connection))
         // To publishers only: were every viewer told of every other, a room of n would cost n² messages.
         for publisher in Set(joined.streams.map(\.publisher)) {
-            outputs.append(.send(.participantJoined(id: participant.id), to: publisher))
+            outputs.append(.send(.participantJoined(id: participant.id, data: grant.data), to: publisher))
         }
     }
 
@@ -208,6 +216,9 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         _ stream: String, by connection: ConnectionID, in room: String, _ message: SignalingMessage
     ) throws(SignalingError) {
         try Self.check(name: stream, "stream", inReplyTo: message.type)
+        guard participants[connection]?.grant?.mayPublish(stream) == true else {
+            throw SignalingError(.notAllowed, "Your token does not let you publish this stream.", inReplyTo: message.type)
+        }
         let streams = rooms[room]?.streams ?? []
         guard !streams.contains(where: { $0.name == stream }) else {
             throw SignalingError(
@@ -289,6 +300,16 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     // MARK: Checks
 
+    private func grant(
+        for participant: Participant, _ room: String, token: BearerToken?
+    ) throws(SignalingError) -> Grant {
+        if let grant = participant.grant { return grant }
+        switch access.authorize(token ?? participant.token, for: room) {
+        case .granted(let grant): return grant
+        case .refused(let why): throw SignalingError(.unauthorized, why, inReplyTo: "join")
+        }
+    }
+
     private func room(
         of connection: ConnectionID, _ message: SignalingMessage
     ) throws(SignalingError) -> String {
@@ -323,7 +344,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     private func describe(_ stream: String, by publisher: ConnectionID) -> StreamDescription {
-        StreamDescription(stream: stream, publisher: participants[publisher]?.id ?? "")
+        let participant = participants[publisher]
+        return StreamDescription(stream: stream, publisher: participant?.id ?? "", data: participant?.grant?.data)
     }
 
     private mutating func tell(_ room: String, _ message: SignalingMessage) {

@@ -28,17 +28,19 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
     private var random: Random
     private let answerTimeout: Duration
     private let sessionLimit: Int
-    /// STUN and TURN servers as HTTP headers.
-    private let links: [String]
+    private let access: AccessPolicy
+    private let iceServers: ICEServerList
     private var sessions: [String: Session] = [:]
     private var sessionOfConnection: [Directory.ConnectionID: String] = [:]
     private var responses: [(HTTPResponse, HTTPRequestID)] = []
 
     init(
-        random: Random, answerTimeout: Duration, sessionLimit: Int = 1_000, iceServers: [ICEServerDescription] = []
+        random: Random, answerTimeout: Duration, sessionLimit: Int = 1_000, access: AccessPolicy = .open,
+        iceServers: ICEServerList = ICEServerList()
     ) {
         self.random = random
-        links = iceServers.flatMap(Self.links)
+        self.access = access
+        self.iceServers = iceServers
         self.answerTimeout = answerTimeout
         self.sessionLimit = sessionLimit
     }
@@ -53,8 +55,12 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
             return respond(.problem(404, "WHEP is at /whep/ROOM and /whep/ROOM/STREAM."), to: id)
         }
         let isSession = path.count == 3
-        switch (request.method, isSession) {
-        case (.options, _):
+        // What a token began it may end after its time, too; the session's id is known to its owner alone.
+        let verdict = access.authorize(request.token, for: String(path[0]), mayBeExpired: isSession)
+        switch (request.method, isSession, verdict) {
+        case (.options, _, _):
+            // A browser asks without the token; who shows one is told of the servers before it makes its offer.
+            let links = if case .granted = verdict { links() } else { [String]() }
             respond(
                 HTTPResponse(
                     status: 204,
@@ -64,14 +70,17 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
                         ("Access-Control-Max-Age", "86400"), ("Accept-Post", "application/sdp"),
                         ("Accept-Patch", "application/trickle-ice-sdpfrag"),
                     ] + links.map { ("Link", $0) }), to: id)
-        case (.get, _), (.head, _):
+        case (.get, _, _), (.head, _, _):
             respond(HTTPResponse(status: 204), to: id)
-        case (.post, false):
+        case (_, _, .refused(let why)):
+            respond(.unauthorized(why), to: id)
+        case (.post, false, .granted(let grant)):
             let stream = path.count == 2 ? String(path[1]) : nil
-            start(request, room: String(path[0]), stream: stream, id: id, directory: &directory, now: now)
-        case (.patch, true):
+            start(
+                request, room: String(path[0]), stream: stream, grant: grant, id: id, directory: &directory, now: now)
+        case (.patch, true, _):
             respond(trickle(request, session: path, directory: &directory), to: id)
-        case (.delete, true):
+        case (.delete, true, _):
             respond(delete(path, directory: &directory), to: id)
         default:
             let allowed = isSession ? "GET, HEAD, PATCH, DELETE, OPTIONS" : "GET, HEAD, POST, OPTIONS"
@@ -86,8 +95,8 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     private mutating func start(
-        _ request: HTTPRequest, room: String, stream: String?, id: HTTPRequestID, directory: inout Directory,
-        now: Instant
+        _ request: HTTPRequest, room: String, stream: String?, grant: Grant, id: HTTPRequestID,
+        directory: inout Directory, now: Instant
     ) {
         guard request.mediaType == "application/sdp" else {
             return respond(.problem(415, "An offer comes as application/sdp."), to: id)
@@ -105,7 +114,7 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
             return respond(.problem(503, "The server takes no more WHEP sessions.").adding("Retry-After", "10"), to: id)
         }
         let session = SignalingProtocol.makeIdentifier(using: &random)
-        let connection = directory.connect(allowedRoom: room)
+        let connection = directory.connect(allowedRoom: room, grant: grant)
         sessions[session] = Session(
             room: room, stream: stream, connection: connection, waiting: (id, now + answerTimeout),
             usernameFragment: SessionDescriptionText.value(of: "ice-ufrag", in: offer))
@@ -205,7 +214,12 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
                     ("Location", "/whep/\(session.room)/\(session.stream)/\(id)"),
                     ("Access-Control-Expose-Headers", "Location, Link"),
                     ("Accept-Patch", "application/trickle-ice-sdpfrag"),
-                ] + links.map { ("Link", $0) }, body: Array(sdp.utf8)), to: waiting.request)
+                ] + links(for: id).map { ("Link", $0) }, body: Array(sdp.utf8)), to: waiting.request)
+    }
+
+    /// STUN and TURN servers as HTTP headers; with credentials of the session's own, or of nobody's.
+    private mutating func links(for session: String? = nil) -> [String] {
+        iceServers.servers(for: session ?? SignalingProtocol.makeIdentifier(using: &random)).flatMap(Self.links)
     }
 
     /// draft-ietf-wish-whep §4.4: how a player is told of servers.
@@ -276,6 +290,6 @@ struct WHEPGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     private mutating func respond(_ response: HTTPResponse, to request: HTTPRequestID) {
-        responses.append((response.adding("Access-Control-Allow-Origin", "*"), request))
+        responses.append((response, request))
     }
 }

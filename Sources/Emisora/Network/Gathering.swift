@@ -38,7 +38,7 @@ final class Gathering: @unchecked Sendable {
         let loop: EventLoop
         let names: ServerNames
         let batch: DatagramBatch
-        let binder: SocketBinder
+        let binder: UDPBinder
         /// Of the machine's addresses those that may be used.
         let addresses: [IPAddress]
         let connector: TURNConnector
@@ -166,7 +166,7 @@ final class Gathering: @unchecked Sendable {
         var reasons: [String] = []
         for (ip, family) in wanted {
             let address = SocketAddress(ip: ip, port: one.endpoint.port)
-            guard let local = source(towards: address) else {
+            guard let local = NetworkInterfaces.source(towards: address, among: environment.addresses) else {
                 reasons.append("No address of this machine that may be used leads to \(ip).")
                 continue
             }
@@ -182,13 +182,6 @@ final class Gathering: @unchecked Sendable {
         }
         if result.isEmpty { fail(one.url, reasons.joined(separator: " ")) }
         return result
-    }
-
-    /// Where the system would send from, if that may be used; else the first address of that family that may.
-    private func source(towards server: SocketAddress) -> IPAddress? {
-        guard let routed = NetworkInterfaces.source(towards: server) else { return nil }
-        if environment.addresses.contains(routed) || server.ip.isLoopback { return routed }
-        return environment.addresses.first { $0.family == server.ip.family && !$0.isLoopback }
     }
 
     private func open(

@@ -101,7 +101,7 @@ final class EncoderRate {
         var longest = Duration.zero
         for engine in engines where engine.connectionState == .connected {
             // Who carries less than the others get has a way of its own out of a full queue.
-            guard engine.sendDecision.targetBitrate >= bound else { continue }
+            guard engine.mediaBitrate >= bound else { continue }
             longest = max(longest, engine.videoBacklog)
         }
         let excess = longest - Self.longestBacklog
@@ -111,14 +111,17 @@ final class EncoderRate {
         video.setHeld(isHeld)
     }
 
+    /// What each carries of media, beside the repair that goes with it.
     private static func targets(of engines: [Engine]) -> [DataRate] {
-        engines.lazy.filter { $0.connectionState == .connected }.map(\.sendDecision.targetBitrate)
+        engines.lazy.filter { $0.connectionState == .connected }.map(\.mediaBitrate)
     }
 
     func statistics(of engines: [Engine]) -> Statistics {
         let settings = video?.currentSettings
         return Statistics(
-            targetBitrate: settings?.encoderBitrate, availableOutgoingBitrate: Self.targets(of: engines).min(),
+            targetBitrate: settings?.encoderBitrate,
+            availableOutgoingBitrate: engines.lazy.filter { $0.connectionState == .connected }
+                .map(\.sendDecision.targetBitrate).min(),
             isLimited: settings.map { $0.encoderBitrate < $0.targetBitrate } ?? false)
     }
 }

@@ -17,10 +17,11 @@ final class MediaFanout: TurnParticipant {
     private var subscribers: [Subscriber] = []
     private var pictureIDs: VP8PictureIDSequence
     private var limiter = KeyFrameLimiter()
-    private var recent: [(frame: PacketizedFrame, captureTime: Instant)] = []
+    private var recent: [(frame: PacketizedFrame, picture: EncodedVideoFrame)] = []
     private var recentSince: Instant?
     private var keyFrameDeadline: Instant?
     private let rates: EncoderRate
+    private let wishes: WishesControl
 
     struct Subscriber {
         let id: String
@@ -28,12 +29,15 @@ final class MediaFanout: TurnParticipant {
         var ledger = DeliveryLedger()
         /// Whether it was given a key frame to begin with.
         var hasBegun = false
+        /// A picture was left out for it: those behind are of use from the next key frame on.
+        var isBehind = false
     }
 
     init(video: VideoPipeline?, audio: AudioPipeline?) {
         self.video = video
         self.audio = audio
         rates = EncoderRate(video: video, audioBitrate: audio?.bitrate)
+        wishes = WishesControl(video: video, audio: audio)
         var random = SecureRandom()
         pictureIDs = VP8PictureIDSequence(startingAt: UInt16(truncatingIfNeeded: random.next()))
     }
@@ -58,9 +62,13 @@ final class MediaFanout: TurnParticipant {
     }
 
     /// A subscriber connected, or its path carries more or less than before.
-    func pathChanged() {
+    func pathChanged(now: Instant) {
         rates.update(for: engines)
+        wishes.update(for: engines, now: now)
     }
+
+    /// What receivers can decode at most.
+    var receiverLimits: VideoLimits { wishes.limits }
 
     var rateStatistics: EncoderRate.Statistics { rates.statistics(of: engines) }
 
@@ -69,20 +77,30 @@ final class MediaFanout: TurnParticipant {
     func keyFrameNeeded(by peer: Peer, now: Instant) {
         if let index = subscribers.firstIndex(where: { $0.peer === peer }), !subscribers[index].hasBegun,
             let since = recentSince,
-            now - since < KeyFrameLimiter.interval, !recent.isEmpty
+            now - since < KeyFrameLimiter.interval, !recent.isEmpty, mayHaveRecent(peer.engine)
         {
             subscribers[index].hasBegun = true
-            for (frame, captureTime) in recent {
+            for (frame, picture) in recent {
                 // Not counted: the ledger counts each encoded picture once.
-                _ = subscribers[index].peer.engine.sendVideo(frame, captureTime: captureTime, now: now)
+                _ = subscribers[index].peer.engine.sendVideo(frame, captureTime: picture.captureTime, now: now)
             }
             return
         }
+        requestKeyFrame(now: now)
+    }
+
+    private func requestKeyFrame(now: Instant) {
         limiter.request()
         pollLimiter(now: now)
     }
 
+    /// Pictures of before somebody joined were made without regard to what it can decode.
+    private func mayHaveRecent(_ engine: Engine) -> Bool {
+        engine.wishes.video?.limits.maximumFrameRate == nil && recent.allSatisfy { wishes.suits($0.picture, engine) }
+    }
+
     func turn(now: Instant) {
+        wishes.update(for: engines, now: now)
         for encoded in video?.queue.takeAll() ?? [] { send(encoded, now: now) }
         for encoded in audio?.queue.takeAll() ?? [] { send(encoded, now: now) }
         pollLimiter(now: now)
@@ -101,7 +119,9 @@ final class MediaFanout: TurnParticipant {
     private func send(_ encoded: EncodedVideoFrame, now: Instant) {
         let packetized = try? VP8Packetizer.packetize(
             payload: encoded.payload, isKeyFrame: encoded.isKeyFrame, pictureID: pictureIDs.next(),
-            maxPayloadSize: Engine.maximumPayloadByteCount)
+            maxPayloadSize: Engine.maximumPayloadByteCount,
+            orientation: HeaderExtensionValues.VideoOrientation(
+                quarterTurns: UInt8(truncatingIfNeeded: encoded.rotation.quarterTurns)))
         guard let frame = packetized else { return }
         if encoded.isKeyFrame {
             limiter.didProduceKeyFrame(now: now)
@@ -110,22 +130,40 @@ final class MediaFanout: TurnParticipant {
         }
         if let since = recentSince {
             if now - since < KeyFrameLimiter.interval {
-                recent.append((frame, encoded.captureTime))
+                recent.append((frame, encoded))
             } else {
                 recent.removeAll(keepingCapacity: true)
                 recentSince = nil
             }
         }
         for index in subscribers.indices {
+            if let reason = reasonAgainst(encoded, &subscribers[index]) {
+                subscribers[index].ledger.recordEncoded()
+                subscribers[index].ledger.recordNotSent(reason)
+                // What made pictures suit again begins with a key frame by itself, but for a change of their rate.
+                if reason == .awaitingKeyFrame { requestKeyFrame(now: now) }
+                continue
+            }
             let result = subscribers[index].peer.engine.sendVideo(frame, captureTime: encoded.captureTime, now: now)
             subscribers[index].ledger.record(result)
             if result == .queued { subscribers[index].hasBegun = true }
         }
     }
 
+    /// Why a picture cannot be of use to a subscriber.
+    private func reasonAgainst(_ picture: EncodedVideoFrame, _ subscriber: inout Subscriber) -> NotSentReason? {
+        guard wishes.suits(picture, subscriber.peer.engine) else {
+            subscriber.isBehind = true
+            return .unsuitable
+        }
+        if picture.isKeyFrame { subscriber.isBehind = false }
+        return subscriber.isBehind ? .awaitingKeyFrame : nil
+    }
+
     private func send(_ encoded: EncodedAudioFrame, now: Instant) {
         let packetized = try? OpusPacketizer.packetize(
-            payload: encoded.payload, audioLevel: HeaderExtensionValues.AudioLevel(rootMeanSquare: encoded.level))
+            payload: encoded.payload, startsTalkspurt: encoded.startsTalkspurt,
+            audioLevel: HeaderExtensionValues.AudioLevel(rootMeanSquare: encoded.level))
         guard let frame = packetized else { return }
         for subscriber in subscribers {
             _ = subscriber.peer.engine.sendAudio(frame, captureTime: encoded.captureTime, now: now)
@@ -143,6 +181,9 @@ extension HeaderExtensionValues.AudioLevel {
         let level = UInt8(max(0, min(127, decibels.rounded())))
         self.init(hasVoice: level < Self.voiceLevel, level: level)
     }
+
+    /// 0…1; 127 is silence.
+    var linear: Double { level >= 127 ? 0 : pow(10, -Double(level) / 20) }
 }
 
 extension DeliveryLedger {

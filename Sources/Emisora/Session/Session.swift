@@ -45,15 +45,17 @@ public actor Session {
 
     // Each `async` call below heeds the cancellation of its task: it undoes what it began and throws `cancelled`.
 
-    /// Joins the room of a URL such as `ws://127.0.0.1:8080/demo`.
+    /// Joins the room of a URL such as `ws://127.0.0.1:8080/demo` or `wss://example.org/demo`; `options.token` is what the
+    /// server may ask for.
     public static func connect(to url: String, options: Options = Options()) async throws(SessionError) -> Session {
         let parsed: SignalingURL
         do throws(SignalingURLError) {
             parsed = try SignalingURL(url)
         } catch {
-            throw .invalidURL(url)
+            // What stands behind the room may be a secret in the wrong place.
+            throw .invalidURL(String(url.prefix { $0 != "?" && $0 != "#" }))
         }
-        return try await open(ServerChannel(url: parsed), options)
+        return try await open(ServerChannel(url: parsed, options: options), options)
     }
 
     /// Two sessions in one process, joined without a server, over the loopback interface: for an application's own

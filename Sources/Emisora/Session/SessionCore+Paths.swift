@@ -29,6 +29,8 @@ extension SessionCore {
         case .localAddressLost:
             repairPath(of: id, peer, patience: Self.repairAttempts)
         case .selectedPathChanged: peer.selectedPathChanges += 1
+        // The hub's affair.
+        case .connectionWanted: break
         case .stateChanged, .keyFrameNeeded, .targetBitrateChanged, .remoteSourceEnded: return false
         }
         return true

@@ -81,8 +81,14 @@ extension SessionCore {
         }
         let publisher = publication.publisher
         var media: [PeerConfiguration.Media] = []
-        if publisher.audio != nil { media.append(.init(.audio, sends: true, receives: false)) }
-        if publisher.video != nil { media.append(.init(.video, sends: true, receives: false)) }
+        if publisher.audio != nil {
+            let isStereo = (publisher.audioCapture?.format.channels ?? 1) > 1
+            media.append(.init(.audio, sends: true, receives: false, isStereo: isStereo))
+        }
+        if publisher.video != nil {
+            media.append(
+                .init(.video, sends: true, receives: false, playoutDelay: publisher.options.playoutDelay))
+        }
         guard let peer = hub?.makePeer(media: media, sockets: .shared, owner: self, now: now) else {
             return channel.send(.bye(subscription: id, reason: .tooManySubscribers))
         }
@@ -113,15 +119,18 @@ extension SessionCore {
         case .keyFrameNeeded: publications[stream]?.fanout.keyFrameNeeded(by: peer, now: now)
         case .stateChanged(.connected, _):
             publications[stream]?.connected.insert(id)
+            // Before the first picture is let in: it has to suit the newcomer.
+            publications[stream]?.fanout.pathChanged(now: now)
             countSubscribers(of: stream)
-            publications[stream]?.fanout.pathChanged()
             emit(.subscriberConnected(stream: stream, count: publications[stream]?.connected.count ?? 0))
-        case .targetBitrateChanged: publications[stream]?.fanout.pathChanged()
+        case .targetBitrateChanged: publications[stream]?.fanout.pathChanged(now: now)
         case .stateChanged(.failed, let reason):
             channel.send(.bye(subscription: id, reason: .connectionFailed))
             endDelivery(id, reason: reason, now: now)
         case .stateChanged(.closed, let reason): endDelivery(id, reason: reason, now: now)
-        case .stateChanged, .remoteSourceEnded, .localCandidate, .selectedPathChanged, .localAddressLost: break
+        case .stateChanged, .remoteSourceEnded, .localCandidate, .selectedPathChanged, .localAddressLost,
+            .connectionWanted:
+            break
         }
     }
 

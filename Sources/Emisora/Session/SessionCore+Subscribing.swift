@@ -17,7 +17,8 @@ extension SessionCore {
         let now = SystemClock.now()
         guard let hub else { return completion(.failure(.invalidState("The session is closed."))) }
         let media: [PeerConfiguration.Media] = [
-            .init(.audio, sends: false, receives: true), .init(.video, sends: false, receives: true),
+            .init(.audio, sends: false, receives: true, isStereo: subscriber.options.audioChannels == 2),
+            .init(.video, sends: false, receives: true),
         ]
         guard let peer = hub.makePeer(media: media, sockets: .own, owner: self, now: now) else {
             return completion(.failure(.system("The session has too many connections.")))
@@ -100,7 +101,7 @@ extension SessionCore {
             endSubscription(
                 id, reason: "The publisher ended the stream.", error: .system("The publisher ended the stream."))
         case .stateChanged, .keyFrameNeeded, .targetBitrateChanged, .localCandidate, .selectedPathChanged,
-            .localAddressLost:
+            .localAddressLost, .connectionWanted:
             break
         }
     }

@@ -56,6 +56,8 @@ final class SessionCore: @unchecked Sendable {
     private var welcomed: Completion?
     private(set) var isWelcome = false
     private var wasWelcome = false
+    /// Why the server does not let us back in.
+    private var lastRefusal: SessionError?
     private var isShutDown = false
     private var timers: [Timer] = []
     private var attempts = 0
@@ -196,6 +198,7 @@ final class SessionCore: @unchecked Sendable {
             for name in publications.keys.sorted() { channel.send(.publish(stream: name)) }
         }
         wasWelcome = true
+        lastRefusal = nil
         for stream in streams { emit(.streamPublished(name: stream.stream)) }
         if let completion = welcomed.take() { completion(.success(())) }
     }
@@ -214,6 +217,9 @@ final class SessionCore: @unchecked Sendable {
                 }
             }
         } else if error.inReplyTo == "join" {
+            // After an outage, as when a token has expired meanwhile: told once, while the attempts go on.
+            if wasWelcome, lastRefusal != refusal { emit(.signalingLost(reason: refusal.description)) }
+            lastRefusal = refusal
             failWelcome(refusal)
         }
     }

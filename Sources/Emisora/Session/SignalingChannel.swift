@@ -16,14 +16,19 @@ protocol SignalingChannel: AnyObject, Sendable {
 final class ServerChannel: SignalingChannel {
     let usualOfferer = Offerer.subscriber
     private let url: SignalingURL
+    private let settings: SignalingClient.Settings
     private let client = Mutex<SignalingClient?>(nil)
 
-    init(url: SignalingURL) {
+    init(url: SignalingURL, options: Session.Options) {
         self.url = url
+        var settings = SignalingClient.Settings()
+        settings.token = options.token.map(BearerToken.init)
+        settings.certificateAuthorities = options.certificateAuthorities
+        self.settings = settings
     }
 
     func open(onEvent: @escaping @Sendable (SignalingClientEvent) -> Void) {
-        let client = SignalingClient(url: url, onEvent: onEvent)
+        let client = SignalingClient(url: url, settings: settings, onEvent: onEvent)
         self.client.withLock { $0 = client }
         client.connect()
     }

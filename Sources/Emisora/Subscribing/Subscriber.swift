@@ -30,18 +30,19 @@ public final class Subscriber: Sendable {
     }
 
     /// - Parameters:
-    ///   - videoSink: gets each decoded picture; its timestamp is when it is to be shown.
+    ///   - videoSink: gets each decoded picture; its timestamp is when it is to be shown, and its rotation says how to turn
+    ///     it before that (``VideoConverter/upright(_:)``).
     ///   - audioSink: gets 20 ms of sound at a time; its timestamp is when its first sample is to be heard.
-    ///   - options: when pictures come, and how much delay they may have.
+    ///   - options: when pictures come, how much delay they may have, and what sound is like.
     public init(
         videoSink: (any VideoFrameSink)? = nil, audioSink: (any AudioFrameSink)? = nil, options: Options = Options()
     ) {
-        let relay = Relay()
         self.options = options
+        let relay = Relay()
         video = VideoReceivePipeline(sink: videoSink, isTimed: options.playout == .synchronized) {
             relay.subscriber?.needKeyFrame()
         }
-        audio = AudioReceivePipeline(sink: audioSink)
+        audio = AudioReceivePipeline(sink: audioSink, channels: options.audioChannels)
         relay.subscriber = self
     }
 

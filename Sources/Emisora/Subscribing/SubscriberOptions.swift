@@ -26,6 +26,12 @@ extension Subscriber {
         /// What the network's jitter may add to the delay of pictures at the most, 0…2 s. What comes later is shown late.
         public var maximumJitterDelay: Duration = .milliseconds(250)
 
-        public init() {}
+        /// Of the frames that the audio sink gets: 1, or 2, which asks the publisher for stereo (RFC 7587 §6.1 `stereo`).
+        public var audioChannels: Int
+
+        /// - Parameter audioChannels: other values are taken for the nearest of 1 and 2.
+        public init(audioChannels: Int = 1) {
+            self.audioChannels = min(2, max(1, audioChannels))
+        }
     }
 }

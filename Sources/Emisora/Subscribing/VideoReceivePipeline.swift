@@ -93,7 +93,8 @@ final class VideoReceivePipeline: Sendable {
         do throws(CodecError) {
             if decoder == nil { decoder = try VP8Decoder() }
             guard let decoder else { return nil }
-            let picture = try decoder.decode(frame.payload, timestamp: frame.playAt)
+            var picture = try decoder.decode(frame.payload, timestamp: frame.playAt)
+            picture.rotation = VideoRotation(quarterTurns: Int(frame.orientation.quarterTurns))
             let end = MonotonicClock.now
             decodeTime.withLock { $0.add(end - start) }
             counters.withLock { counters in

@@ -9,14 +9,16 @@ import EmisoraCore
 ///           ▲                                 a limit, or 5 s           │
 ///           └───────────────────────────────────────────────────────────┘
 ///
-/// The path that comes back may be another, narrower one. So little is sent while it is away; half of what was sent before
-/// is sent at once when it is back, and doubles within a second up to what it was, while the first packets' spreading
-/// on the way is looked at: where they arrive slower than they left, that is what the path carries (as in probing by packet
-/// trains, draft-ietf-rmcat-gcc-02's successors; libwebrtc's probes). Losses of the time without a path say nothing.
+/// The path that comes back may be another, narrower one. So little is sent while it is away; when it is back, half of what
+/// was sent before is sent at once, and once that has arrived as it left, it doubles within a second up to what it was.
+/// Where packets arrive slower than they left, the rate at which they do is what the path carries, as in probing by trains
+/// of packets. Losses of the time without a path say nothing.
 struct OutageRecovery: Sendable {
     private struct Recovery: Sendable {
         var goal: Double
         var begunAt: Instant
+        /// Packets that were sent at half of the rate have arrived as they left.
+        var isProven = false
     }
 
     /// Feedback comes ten times a second, reports once.
@@ -94,14 +96,14 @@ struct OutageRecovery: Sendable {
         feedback.packets.removeAll { $0.arrival == nil && $0.sentAt < start }
     }
 
-    /// Whether the rate may double within a second.
+    /// Whether the rate may double within a second; to be asked after ``limit(shownBy:target:)``.
     mutating func isRecovering(target: Double, now: Instant) -> Bool {
         guard let recovery else { return false }
         guard target < recovery.goal * Self.isBack, now - recovery.begunAt < Self.longestRecovery else {
             self.recovery = nil
             return false
         }
-        return true
+        return recovery.isProven
     }
 
     /// The path showed a limit: what was before does not count any more.
@@ -109,9 +111,11 @@ struct OutageRecovery: Sendable {
 
     /// What the path carries, where packets of a message arrived notably slower than they left, and more than that is
     /// sent; `nil` otherwise.
-    func limit(shownBy feedback: TransportFeedback, target: Double) -> Double? {
-        guard let recovery else { return nil }
-        let train = feedback.packets.filter { $0.arrival != nil && $0.sentAt >= recovery.begunAt }
+    mutating func limit(shownBy feedback: TransportFeedback, target: Double) -> Double? {
+        guard let begunAt = recovery?.begunAt else { return nil }
+        let start = lossCountsFrom
+        let train = feedback.packets.filter { $0.arrival != nil && $0.sentAt >= start }
+        if train.count(where: { $0.sentAt >= begunAt }) >= Self.trainLength { recovery?.isProven = true }
         guard train.count >= Self.trainLength, let first = train.first, let last = train.last,
             let firstArrival = first.arrival, let lastArrival = last.arrival
         else { return nil }

@@ -12,6 +12,8 @@ package struct DTLSSRTPSecurity: TransportSecurity {
     private var outbound: SRTPContext?
     private var inbound: SRTPContext?
     private var profile: SRTPKeyingMaterial.Profile?
+    private var encryptedHeaderExtensions: Set<UInt8> = []
+    private var failure: TransportSecurityEvent?
 
     /// Loads what the first connection would otherwise wait for.
     package static func prepare() {
@@ -40,6 +42,20 @@ package struct DTLSSRTPSecurity: TransportSecurity {
         transport.setExpectedFingerprints(fingerprints, now: now)
     }
 
+    package mutating func setEncryptedHeaderExtensions(_ ids: Set<UInt8>) {
+        guard ids != encryptedHeaderExtensions else { return }
+        encryptedHeaderExtensions = ids
+        do throws(SRTPError) {
+            try outbound?.setEncryptedHeaderExtensions(ids)
+            try inbound?.setEncryptedHeaderExtensions(ids)
+        } catch {
+            // What was to be encrypted must not go on in the clear.
+            outbound = nil
+            inbound = nil
+            failure = .failed(reason: "SRTP cannot encrypt the negotiated header extensions: \(error)")
+        }
+    }
+
     package mutating func handle(_ datagram: RawSpan, now: Instant) {
         transport.handle(datagram, now: now)
     }
@@ -55,7 +71,8 @@ package struct DTLSSRTPSecurity: TransportSecurity {
     }
 
     package mutating func pollEvent() -> TransportSecurityEvent? {
-        switch transport.pollEvent() {
+        if let failure = failure.take() { return failure }
+        return switch transport.pollEvent() {
         case .connected(let keys): establish(keys)
         case .failed(let error): .failed(reason: error.description)
         case .closed: .closed
@@ -77,8 +94,12 @@ package struct DTLSSRTPSecurity: TransportSecurity {
             case .aes128CmHmacSha1_80: .aes128CmHmacSha1_80
             }
         do throws(SRTPError) {
-            let outbound = try SRTPContext(profile: profile, masterKeyAndSalt: keys.local, direction: .outbound)
-            inbound = try SRTPContext(profile: profile, masterKeyAndSalt: keys.remote, direction: .inbound)
+            let outbound = try SRTPContext(
+                profile: profile, masterKeyAndSalt: keys.local, direction: .outbound,
+                encryptedHeaderExtensions: encryptedHeaderExtensions)
+            inbound = try SRTPContext(
+                profile: profile, masterKeyAndSalt: keys.remote, direction: .inbound,
+                encryptedHeaderExtensions: encryptedHeaderExtensions)
             self.outbound = outbound
             self.profile = keys.profile
             return .established

@@ -6,14 +6,17 @@ import EmisoraSTUN
 /// What arrives from the network.
 extension PeerEngine {
     /// Takes one datagram, which is decrypted in place; its bytes are used up afterwards.
-    package func handle(datagram: inout MutableRawSpan, path: ICEPath, now: Instant) {
-        guard state != .closed else { return }
+    ///
+    /// - Returns: Whether it is a STUN message that proves to come from the peer.
+    @discardableResult
+    package func handle(datagram: inout MutableRawSpan, path: ICEPath, now: Instant) -> Bool {
+        guard state != .closed else { return false }
+        var isAuthentic = false
         switch DatagramKind(of: datagram.bytes) {
         case .stun:
             showReceived(datagram.bytes, on: path, now: now)
-            if ice.handle(datagram: datagram.bytes, path: path, now: now) == .handled, path == ice.selectedPath {
-                silence.didHear(now: now)
-            }
+            isAuthentic = ice.handle(datagram: datagram.bytes, path: path, now: now) == .handled
+            if isAuthentic, path == ice.selectedPath { silence.didHear(now: now) }
             feedEarlyDatagrams(now: now)
         case .dtls:
             showReceived(datagram.bytes, on: path, now: now)
@@ -28,6 +31,7 @@ extension PeerEngine {
         case .other: packetsDiscarded += 1
         }
         settle(now: now)
+        return isAuthentic
     }
 
     func feedEarlyDatagrams(now: Instant) {
@@ -66,10 +70,10 @@ extension PeerEngine {
     /// A source of the peer's bears the number of one of ours: ours goes on under another one (RFC 3550 §8.2).
     private func resolveCollision(with ssrc: UInt32) {
         guard collisions < Self.collisionLimit else { return }
-        if let sender = videoSender?.configuration, sender.ssrc == ssrc || sender.rtxSSRC == ssrc {
+        if let sender = videoSender?.configuration, [sender.ssrc, sender.rtxSSRC, sender.flexfecSSRC].contains(ssrc) {
             let fresh = (UInt32(truncatingIfNeeded: random.next()), UInt32(truncatingIfNeeded: random.next()))
             videoSender?.changeSSRC(to: fresh.0, rtxSSRC: sender.rtxSSRC == nil ? nil : fresh.1, using: &random)
-            departedSources += [sender.ssrc, sender.rtxSSRC].compactMap { $0 }
+            departedSources += [sender.ssrc, sender.rtxSSRC, sender.flexfecSSRC].compactMap { $0 }
             // Its receiver begins anew.
             isWaitingForKeyFrame = true
             events.append(.keyFrameNeeded)

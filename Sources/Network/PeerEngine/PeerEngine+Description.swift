@@ -78,9 +78,14 @@ extension PeerEngine {
     private func apply(_ session: NegotiatedSession, _ remote: RemoteTransport, now: Instant) {
         negotiated = session
         makeStreams(session)
+        negotiatedWishes = wishes(in: session)
         remoteFingerprints = remote.fingerprints
         configureReceiving(session, now: now)
+        isToldOfEachPacket =
+            session.media.contains(where: \.direction.sends)
+            && session.media.allSatisfy { !$0.direction.sends || $0.feedback.perPacket }
         security.setRemoteFingerprints(remote.fingerprints, now: now)
+        security.setEncryptedHeaderExtensions(session.encryptedExtensionIDs)
         // A connection that stands stays what it is through re-offers and restarts.
         if state == .new || state == .failed { enter(.connecting, reason: "") }
         ice.setRemoteCredentials(remote.credentials, now: now)
@@ -105,14 +110,15 @@ extension PeerEngine {
             ice.addRemoteCandidate(
                 ICECandidate(
                     foundation: line.foundation, priority: line.priority, address: address, type: type,
-                    relatedAddress: line.relatedAddress),
+                    transport: line.transport == "tcp" ? .tcp : .udp, relatedAddress: line.relatedAddress),
                 now: now)
         }
     }
 
-    /// Streams that exist keep their numbers and counters across re-offers.
+    /// Streams that exist keep their numbers and counters across re-offers; their header extensions follow them.
     private func makeStreams(_ session: NegotiatedSession) {
         if let video = session.media(.video) {
+            videoSender?.setExtensions(extensionBlock(of: video))
             if video.direction.sends, videoSender == nil { videoSender = makeSender(video, clockRate: 90_000) }
             if video.direction.receives, videoReceiver == nil {
                 var configuration = RTPVideoReceiveStream.Configuration(payloadType: video.payloadType)
@@ -120,14 +126,18 @@ extension PeerEngine {
                 configuration.usesNack = video.feedback.nack
                 configuration.usesKeyFrameRequests =
                     video.feedback.pictureLossIndication || video.feedback.fullIntraRequest
+                configuration.redundancy = redundancy(of: video)
                 videoReceiver = RTPVideoReceiveStream(configuration)
                 applyPlayoutOptions()
             }
         }
         if let audio = session.media(.audio) {
+            audioSender?.setExtensions(extensionBlock(of: audio))
             if audio.direction.sends, audioSender == nil { audioSender = makeSender(audio, clockRate: 48_000) }
             if audio.direction.receives, audioReceiver == nil {
-                audioReceiver = RTPAudioReceiveStream(.init(payloadType: audio.payloadType))
+                var configuration = RTPAudioReceiveStream.Configuration(payloadType: audio.payloadType)
+                configuration.redPayloadType = audio.repair.red
+                audioReceiver = RTPAudioReceiveStream(configuration)
             }
         }
     }
@@ -137,9 +147,25 @@ extension PeerEngine {
             ssrc: media.ssrc, payloadType: media.payloadType, clockRate: clockRate)
         configuration.rtxPayloadType = media.retransmissionPayloadType
         configuration.rtxSSRC = media.retransmissionPayloadType == nil ? nil : media.retransmissionSSRC
+        if media.kind == .audio { configuration.redPayloadType = media.repair.red }
+        configuration.flexfecPayloadType = media.repair.flexfec
+        configuration.flexfecSSRC = media.repair.flexfec == nil ? nil : media.repairSSRC
+        configuration.payloadByteLimit = Self.maximumPayloadByteCount
         configuration.extensions = extensionBlock(of: media)
         configuration.wallClock = self.configuration.wallClock
+        configuration.playoutDelay = self.configuration.media.first { $0.kind == media.kind }?.playoutDelay
+            .map(HeaderExtensionValues.PlayoutDelay.init)
         return RTPSendStream(configuration, using: &random)
+    }
+
+    /// How pictures come that their sender wraps in RED.
+    private func redundancy(of media: NegotiatedSession.Media) -> VideoRedundancy? {
+        guard let red = media.repair.red else { return nil }
+        var redundancy = VideoRedundancy(redPayloadType: red)
+        redundancy.ulpfecPayloadType = media.repair.ulpfec
+        redundancy.redRTXPayloadType = media.repair.redRetransmission
+        redundancy.extensionIDs = HeaderExtensionIDs(media.receiveExtensions.map { (id: $0.id, uri: $0.uri) })
+        return redundancy
     }
 
     /// The header extension of what we send; `nil` without any.
@@ -164,6 +190,7 @@ extension PeerEngine {
         self.receiving.configure(
             ids: HeaderExtensionIDs(receiving.flatMap { $0.receiveExtensions.map { (id: $0.id, uri: $0.uri) } }),
             hasTransportFeedback: receiving.contains(where: \.feedback.transportWide),
+            hasPacketFeedback: receiving.contains(where: \.feedback.perPacket),
             hasEstimates: receiving.contains(where: \.feedback.receiverEstimate), now: now)
     }
 

@@ -10,14 +10,11 @@ extension PeerEngine {
     private static var announcedSourceTimeout: Duration { .milliseconds(200) }
 
     /// The header extensions that we use, in the order of the ids that we offer.
-    ///
-    /// Pictures are turned before they are encoded, since one encoding serves all receivers: `video-orientation` would
-    /// help only those who take it.
     static func headerExtensions(_ kind: MediaConfiguration.Kind) -> [HeaderExtensionIDs.Kind] {
         let common: [HeaderExtensionIDs.Kind] = [
             .mid, .transportSequenceNumber, .absoluteSendTime, .absoluteCaptureTime,
         ]
-        return kind == .audio ? common + [.audioLevel] : common
+        return common + (kind == .audio ? [.audioLevel] : [.videoOrientation, .playoutDelay])
     }
 
     /// By XR where the sender answers it, else by ICE's checks.
@@ -25,14 +22,14 @@ extension PeerEngine {
 
     func handleRTP(_ header: RTPHeader, packet: RawSpan, now: Instant) {
         let values = HeaderExtensionValues(of: header, in: packet, ids: receiving.ids)
-        receiving.handle(values, ssrc: header.ssrc, byteCount: packet.byteCount, now: now)
+        receiving.handle(values, of: header, byteCount: packet.byteCount, now: now)
         let mid = mid(of: header, in: packet)
         switch kind(of: header, mid: mid) {
         case .video:
             followVideoSource(of: header, hasMID: mid != nil, now: now)
             videoReceiver?.handle(header, packet: packet, now: now)
+            videoReceiver?.handle(values, of: header)
             if let time = values.absoluteCaptureTime { videoReceiver?.handle(time, of: header) }
-            if let delay = values.playoutDelay { videoReceiver?.playoutDelay = delay.durations }
         case .audio:
             followAudioSource(of: header, hasMID: mid != nil, now: now)
             audioReceiver?.handle(header, packet: packet, now: now)
@@ -63,7 +60,7 @@ extension PeerEngine {
     }
 
     private func followVideoSource(of header: RTPHeader, hasMID: Bool, now: Instant) {
-        guard let receiver = videoReceiver, header.payloadType == receiver.configuration.payloadType,
+        guard let receiver = videoReceiver, receiver.isMedia(payloadType: header.payloadType),
             let known = receiver.ssrc, known != header.ssrc, let last = receiver.lastPacketReceivedAt,
             now - last > (hasMID ? Self.announcedSourceTimeout : Self.sourceTimeout)
         else { return }

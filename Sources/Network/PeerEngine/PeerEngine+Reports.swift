@@ -7,7 +7,8 @@ extension PeerEngine {
         guard security.isEstablished else { return nil }
         var extra = FeedbackMessages(
             video: videoReceiver?.pollFeedback(now: now), notification: sending.takeNotification())
-        extra.isReceiveControlDue = receiving.isFeedbackDue(senderSSRC: feedbackSSRC, now: now)
+        extra.isReceiveControlDue = receiving.isFeedbackDue(
+            senderSSRC: feedbackSSRC, wallClock: configuration.wallClock, now: now)
         guard isReportDue || !extra.isEmpty else { return nil }
         let isReducedSize = negotiated?.media.allSatisfy(\.isRTCPReducedSize) == true
         let isRegular = isReportDue

@@ -12,7 +12,8 @@ extension PeerEngine {
     /// Bounds what is sent to this peer, media and headers together. Before the first packet it also says where to
     /// start: what is likely to be carried, since feedback corrects it soon.
     package func setMaximumBitrate(_ ceiling: DataRate, start: DataRate, now: Instant) {
-        sending.setMaximum(ceiling, start: start, now: now)
+        maximumBitrate = ceiling
+        sending.setMaximum(ceilingWithRepair, start: start, now: now)
         announceTarget()
     }
 
@@ -46,7 +47,7 @@ extension PeerEngine {
         if audioSender?.hasPackets == true { waiting.insert(.audio) }
         if let videoSender {
             if videoSender.hasRetransmissions { waiting.insert(.retransmission) }
-            if videoSender.queuedFrameCount > 0 { waiting.insert(.media) }
+            if videoSender.hasMedia { waiting.insert(.media) }
         }
         return waiting
     }
@@ -64,7 +65,7 @@ extension PeerEngine {
         guard let packet, let byteCount = sealRTP(&buffer, byteCount: packet.byteCount, now: now) else { return nil }
         sending.didSend(
             packet, of: kind == .audio ? .audio : .video,
-            isNumbered: values.transportSequenceNumber != nil && !packet.isRepetition, now: now)
+            isNumbered: (values.transportSequenceNumber != nil || isToldOfEachPacket) && !packet.isRepetition, now: now)
         return byteCount
     }
 
@@ -94,8 +95,10 @@ extension PeerEngine {
         for block in blocks {
             if let videoSender, block.ssrc == videoSender.configuration.ssrc {
                 sending.handle(block, of: .video, roundTripTime: videoSender.roundTripTime, now: now)
+                followLoss(block, of: .video, now: now)
             } else if let audioSender, block.ssrc == audioSender.configuration.ssrc {
                 sending.handle(block, of: .audio, roundTripTime: audioSender.roundTripTime, now: now)
+                followLoss(block, of: .audio, now: now)
             }
         }
     }
@@ -124,8 +127,10 @@ extension PeerEngine {
         events.append(.keyFrameNeeded)
     }
 
-    func announceTarget() {
-        guard let target = sending.takeChangedTarget() else { return }
+    /// - Parameter always: also an unchanged one, since media's part of it changed.
+    func announceTarget(always: Bool = false) {
+        let unchanged = always ? sending.decision.targetBitrate : nil
+        guard let target = sending.takeChangedTarget() ?? unchanged else { return }
         // One that nobody has fetched yet is out of date.
         events.removeAll { if case .targetBitrateChanged = $0 { true } else { false } }
         events.append(.targetBitrateChanged(target))

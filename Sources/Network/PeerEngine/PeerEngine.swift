@@ -16,9 +16,9 @@ import EmisoraSDP
 ///         RTP/RTCP ─▶ security.unprotect ─▶ receive streams, feedback to send streams
 /// ```
 package final class PeerEngine<Security: TransportSecurity> {
-    /// What a packetiser may put into one packet: with RTP header, extension, RTX number, SRTP tag and IPv6 and UDP
-    /// headers it stays below 1280 bytes, the least that every IPv6 link carries.
-    package static var maximumPayloadByteCount: Int { 1_150 }
+    /// What a packetiser may put into one packet. A datagram is 1200 bytes at the most: a parity packet over such packets
+    /// has header and extension of its own, 24 bytes of FlexFEC's, the packets' extension and the SRTP tag besides.
+    package static var maximumPayloadByteCount: Int { 1_100 }
 
     let configuration: PeerConfiguration
     var ice: ICEAgent
@@ -32,6 +32,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     var videoReceiver: RTPVideoReceiveStream?
     var audioReceiver: RTPAudioReceiveStream?
     var negotiated: NegotiatedSession?
+    var negotiatedWishes = PeerWishes()
 
     var state: PeerConnectionState = .new
     var events: [PeerEvent] = []
@@ -58,6 +59,11 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// Sees all packets in the clear; for dumps and tests.
     package var packetTap: PacketTap?
     var sending: SendControl
+    /// The peer tells of each packet by SSRC and number (RFC 8888).
+    var isToldOfEachPacket = false
+    var repair = RepairPolicy()
+    /// Of media alone.
+    var maximumBitrate: DataRate?
     var receiving = ReceiveControl()
     var playout = PlayoutControl()
     /// When to ask for the key frame after which a peer gets pictures again that it had no room for.
@@ -74,17 +80,20 @@ package final class PeerEngine<Security: TransportSecurity> {
         var random = random
         ice = ICEAgent(role: .controlled, options: configuration.iceOptions, pacer: pacer, random: random.split())
         for address in configuration.localAddresses { ice.addLocalHost(address, now: now) }
+        for address in configuration.passiveAddresses { ice.addPassiveHost(address, now: now) }
         if !configuration.gathersCandidates { ice.endLocalCandidates(now: now) }
         cname = RandomToken.make(length: 16, using: &random)
         var tracks: [MediaConfiguration.Track] = []
         for media in configuration.media {
             let ssrc = UInt32(truncatingIfNeeded: random.next())
             let retransmissionSSRC = UInt32(truncatingIfNeeded: random.next())
+            let repairSSRC = UInt32(truncatingIfNeeded: random.next())
             tracks.append(
                 MediaConfiguration.Track(
                     kind: media.kind, sends: media.sends, receives: media.receives, ssrc: ssrc,
                     retransmissionSSRC: media.kind == .video ? retransmissionSSRC : nil,
-                    headerExtensions: Self.headerExtensions(media.kind).map(\.uri)))
+                    repairSSRC: media.kind == .video && media.sends ? repairSSRC : nil,
+                    headerExtensions: Self.headerExtensions(media.kind).map(\.uri), isStereo: media.isStereo))
         }
         negotiation = OfferAnswerMachine(
             configuration: MediaConfiguration(tracks: tracks, cname: cname, streamID: "emisora"),
@@ -174,7 +183,8 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// Writes the next datagram into `buffer`, which holds 1500 bytes; `nil` when there is nothing to send.
     package func pollTransmit(into buffer: inout MutableRawSpan, now: Instant) -> Transmit? {
         if let transmit = ice.pollTransmit(into: &buffer, now: now) {
-            let path = ICEPath(local: transmit.source, remote: transmit.destination)
+            let path = ICEPath(
+                local: transmit.source, remote: transmit.destination, transport: transmit.transport)
             showSent(buffer, byteCount: transmit.byteCount, on: path, now: now)
             return transmit
         }
@@ -184,7 +194,7 @@ package final class PeerEngine<Security: TransportSecurity> {
             ? pollGoodbye(into: &buffer, now: now)
             : pollSecurity(into: &buffer, now: now) ?? pollReport(into: &buffer, now: now)
                 ?? pollMedia(into: &buffer, now: now)
-        return byteCount.map { Transmit(byteCount: $0, source: path.local, destination: path.remote) }
+        return byteCount.map { path.transmit(byteCount: $0) }
     }
 
     /// Says BYE and `close_notify`; drain `pollTransmit` afterwards. Nothing is sent or accepted after that.
@@ -219,6 +229,7 @@ package final class PeerEngine<Security: TransportSecurity> {
             case .stateChanged(.failed(let reason)): enter(.failed, reason: reason)
             case .localCandidate(let candidate): tell(candidate)
             case .localCandidatesEnded: tellEnd()
+            case .connectionWanted(let address): events.append(.connectionWanted(to: address))
             case .stateChanged: break
             }
         }

@@ -85,7 +85,7 @@ struct SendControl {
         return values
     }
 
-    /// A packet leaves; `isNumbered` when it carries the number that `values` gave.
+    /// A packet leaves; `isNumbered` when the peer will tell of it, by the number that `values` gave or by its own.
     mutating func didSend(
         _ packet: RTPSendStream.SentPacket, of stream: Stream, isNumbered: Bool, now: Instant
     ) {

@@ -35,6 +35,8 @@ package protocol TransportSecurity {
     mutating func start(role: TransportSecurityRole, now: Instant)
     /// The fingerprints of the remote description, one of which the peer's certificate must match.
     mutating func setRemoteFingerprints(_ fingerprints: [Fingerprint], now: Instant)
+    /// Ids of the header extensions that are encrypted in both directions (RFC 6904); none others are.
+    mutating func setEncryptedHeaderExtensions(_ ids: Set<UInt8>)
     mutating func handle(_ datagram: RawSpan, now: Instant)
     var nextDeadline: Instant? { get }
     mutating func handleTimeout(now: Instant)

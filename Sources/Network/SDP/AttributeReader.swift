@@ -57,6 +57,11 @@ struct AttributeReader {
             try Self.append(
                 FeedbackLine(payloadType: Self.payloadType(words[0]), value: words[1].lowercased()),
                 to: &section.feedback, "feedback lines")
+        case "ptime", "maxptime":
+            guard let milliseconds = Self.milliseconds(value) else {
+                throw malformed("a=\(name) needs a time in milliseconds")
+            }
+            if name == "ptime" { section.packetTime = milliseconds } else { section.maximumPacketTime = milliseconds }
         case "extmap": try readExtension(value, line: line)
         case "candidate":
             // An empty one is one browser's way of ending them.
@@ -72,6 +77,13 @@ struct AttributeReader {
             guard let stream = words.first else { throw malformed("a=msid needs a stream id") }
             section.streamID = String(stream)
             section.trackID = words.count > 1 ? String(words[1]) : nil
+        case "rid": try readRID(value, line: line)
+        case "simulcast":
+            guard section.simulcast == nil else { throw malformed("the media section has an a=simulcast already") }
+            guard let simulcast = SimulcastLine(parsing: value) else {
+                throw malformed("a=simulcast needs send or recv and up to \(RIDLine.maximumCount) streams")
+            }
+            section.simulcast = simulcast
         default: break
         }
     }
@@ -90,7 +102,7 @@ struct AttributeReader {
             fingerprint, to: &section.fingerprints, "fingerprints", limit: SessionDescriptionParser.maximumInherited)
     }
 
-    /// `<id>[/<direction>] <URI> [attributes]` (RFC 8285 §5).
+    /// `<id>[/<direction>] [<encryption>] <URI> [attributes]` (RFC 8285 §5, RFC 6904 §4).
     private mutating func readExtension(_ value: Substring, line: Int) throws(SDPError) {
         let words = SDPText.words(value)
         let parts = words.first.map { SDPText.parts($0, at: "/", maximumSplits: 1) } ?? []
@@ -106,9 +118,22 @@ struct AttributeReader {
         }
         // Ids above 255 exist for negotiation only (RFC 8285 §7) and cannot be on the wire.
         guard let id = UInt8(exactly: id) else { return }
+        // RFC 6904 §4: what is encrypted follows as though it were an attribute of the encryption.
+        let isEncrypted = words[1] == ExtensionMap.encryptURI && words.count >= 3
         try Self.append(
-            ExtensionMap(id: id, uri: String(words[1]), direction: direction), to: &section.extensions,
-            "header extensions", limit: SessionDescriptionParser.maximumInherited)
+            ExtensionMap(
+                id: id, uri: String(words[isEncrypted ? 2 : 1]), direction: direction, isEncrypted: isEncrypted),
+            to: &section.extensions, "header extensions", limit: SessionDescriptionParser.maximumInherited)
+    }
+
+    private mutating func readRID(_ value: Substring, line: Int) throws(SDPError) {
+        guard let rid = RIDLine(parsing: value) else {
+            throw .malformed(line: line, reason: "a=rid needs a name, send or recv, and parameters as name=value;…")
+        }
+        guard !section.rids.contains(where: { $0.id == rid.id }) else {
+            throw .malformed(line: line, reason: "the media section has an a=rid of that name already")
+        }
+        try Self.append(rid, to: &section.rids, "rids in a media section", limit: 2 * RIDLine.maximumCount)
     }
 
     private mutating func readSSRC(_ value: Substring, line: Int) throws(SDPError) {
@@ -137,10 +162,17 @@ struct AttributeReader {
         guard let semantics = words.first, !numbers.isEmpty, numbers.count == words.count - 1 else {
             throw .malformed(line: line, reason: "a=ssrc-group needs its semantics and 32-bit numbers")
         }
-        guard semantics == "FID", numbers.count == 2 else { return }
-        try Self.append(
-            RetransmissionGroup(media: numbers[0], retransmission: numbers[1]), to: &section.retransmissionGroups,
-            "ssrc groups")
+        guard numbers.count == 2 else { return }
+        switch semantics {
+        case "FID":
+            try Self.append(
+                RetransmissionGroup(media: numbers[0], retransmission: numbers[1]), to: &section.retransmissionGroups,
+                "ssrc groups")
+        case "FEC-FR":
+            try Self.append(
+                RepairGroup(media: numbers[0], repair: numbers[1]), to: &section.repairGroups, "ssrc groups")
+        default: break
+        }
     }
 
     private static func append<Element>(
@@ -149,6 +181,18 @@ struct AttributeReader {
     ) throws(SDPError) {
         guard list.count < limit else { throw .tooLarge(what: what, limit: limit) }
         list.append(element)
+    }
+
+    /// Whole milliseconds; a fraction (RFC 8866 §6.4) is rounded up.
+    private static func milliseconds(_ text: Substring) -> Int? {
+        let parts = SDPText.parts(text, at: ".", maximumSplits: 1)
+        guard let whole: UInt16 = SDPText.decimal(parts[0]) else { return nil }
+        var milliseconds = Int(whole)
+        if parts.count == 2 {
+            guard !parts[1].isEmpty, parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            if parts[1].utf8.contains(where: { $0 != 0x30 }) { milliseconds += 1 }
+        }
+        return milliseconds > 0 ? milliseconds : nil
     }
 
     private static func payloadType(_ text: Substring) -> UInt8? {

@@ -13,19 +13,42 @@ package struct MediaConfiguration: Hashable, Sendable {
         package var ssrc: UInt32
         /// The SSRC of retransmissions (RFC 4588); `nil` for audio.
         package var retransmissionSSRC: UInt32?
+        /// The SSRC of parity packets (FlexFEC), for who can send them.
+        package var repairSSRC: UInt32?
         /// URIs of the header extensions that are offered and accepted, in the order of their ids.
         package var headerExtensions: [String]
+        /// Sound: two channels are sent, or played.
+        package var isStereo: Bool
+        /// What a peer that takes simulcast may have of what we send, in the order of our offers; empty: one stream.
+        package var encodings: [Encoding] = []
+        /// Which of the encodings a peer without simulcast gets; its sources are the track's own.
+        package var mainEncoding = 0
 
         package init(
             kind: Kind, sends: Bool, receives: Bool, ssrc: UInt32, retransmissionSSRC: UInt32? = nil,
-            headerExtensions: [String] = [ExtensionMap.midURI]
+            repairSSRC: UInt32? = nil, headerExtensions: [String] = [ExtensionMap.midURI], isStereo: Bool = false
         ) {
             self.kind = kind
             self.sends = sends
             self.receives = receives
             self.ssrc = ssrc
             self.retransmissionSSRC = retransmissionSSRC
+            self.repairSSRC = repairSSRC
             self.headerExtensions = headerExtensions
+            self.isStereo = isStereo
+        }
+    }
+
+    /// One of several encodings of the same pictures (W3C `RTCRtpEncodingParameters`).
+    package struct Encoding: Hashable, Sendable {
+        package var rid: String
+        package var ssrc: UInt32
+        package var retransmissionSSRC: UInt32?
+
+        package init(rid: String, ssrc: UInt32, retransmissionSSRC: UInt32? = nil) {
+            self.rid = rid
+            self.ssrc = ssrc
+            self.retransmissionSSRC = retransmissionSSRC
         }
     }
 
@@ -43,21 +66,22 @@ package struct MediaConfiguration: Hashable, Sendable {
     func track(_ kind: String) -> Track? { tracks.first { $0.kind.rawValue == kind } }
 
     /// Header extensions of a track under the ids of an offer of ours: a URI has the same one in every m-line of the
-    /// bundle, and ids that the session knows already stay (RFC 8843 §7.1.3, RFC 8285 §6).
+    /// bundle, and ids that the session knows already stay (RFC 8843 §7.1.3, RFC 8285 §6), encrypted where they are.
+    /// By ourselves none is offered encrypted: there are peers that cannot read such a line and refuse the description.
     func extensionMaps(for track: Track, known: [MediaSection]) -> [ExtensionMap] {
-        var ids: [String: UInt8] = [:]
+        var maps: [String: ExtensionMap] = [:]
         var used: Set<UInt8> = []
         for map in known.flatMap(\.extensions) {
-            ids[map.uri] = ids[map.uri] ?? map.id
+            maps[map.uri] = maps[map.uri] ?? ExtensionMap(id: map.id, uri: map.uri, isEncrypted: map.isEncrypted)
             used.insert(map.id)
         }
         var next: UInt8 = 1
-        for uri in tracks.flatMap(\.headerExtensions) where ids[uri] == nil {
+        for uri in tracks.flatMap(\.headerExtensions) where maps[uri] == nil {
             while used.contains(next) { next += 1 }
-            ids[uri] = next
+            maps[uri] = ExtensionMap(id: next, uri: uri)
             used.insert(next)
         }
-        return track.headerExtensions.compactMap { uri in ids[uri].map { ExtensionMap(id: $0, uri: uri) } }
+        return track.headerExtensions.compactMap { maps[$0] }
     }
 }
 

@@ -23,45 +23,53 @@ package final class SRTPContext {
     /// Packets that may arrive late and still be told from repeated ones. RFC 3711 §3.3.2 asks for at least 64; NACK
     /// and reordering at high rates need more.
     private static let replayWindow: UInt = 1024
-    /// Distinct SSRCs that a peer may use; libsrtp keeps about 1 kB for each of them until the session ends.
+    /// Sources of a peer for which libsrtp keeps its state, about 1 kB each; others take the place of the one that was
+    /// silent longest.
     package static let maximumInboundStreamCount = 64
+    /// Sources that a peer may use at all while the session lasts.
+    package static let maximumInboundSourceCount = 4_096
     private static let minimumRTPByteCount = 12
     private static let minimumRTCPByteCount = 8
     private static let maximumPacketByteCount = 65_535
 
     private let session: srtp_t
     private let profile: SRTPProfile
-    /// SSRCs of which an authentic packet came.
-    private var inboundSSRCs: Set<UInt32> = []
+    private var policy: SRTPPolicy
+    /// Those of which an authentic packet came.
+    private var sources = InboundSources(
+        streamLimit: maximumInboundStreamCount, sourceLimit: maximumInboundSourceCount)
     private var indexGuard: IndexGuard?
 
-    package init(profile: SRTPProfile, masterKeyAndSalt: [UInt8], direction: Direction) throws(SRTPError) {
+    /// - Parameter encryptedHeaderExtensions: Ids of the header extensions whose values are encrypted (RFC 6904).
+    package init(
+        profile: SRTPProfile, masterKeyAndSalt: [UInt8], direction: Direction,
+        encryptedHeaderExtensions: Set<UInt8> = []
+    ) throws(SRTPError) {
         guard masterKeyAndSalt.count == profile.keyByteCount + profile.saltByteCount else { throw .malformed }
         guard Self.libraryStatus == srtp_err_status_ok else { throw .library(status: Self.libraryStatus.rawValue) }
-        var policy = srtp_policy_t()
-        for crypto in [\srtp_policy_t.rtp, \.rtcp] {
-            switch profile {
-            case .aeadAes128Gcm: emisora_srtp_policy_aead_aes_128_gcm(&policy[keyPath: crypto])
-            case .aeadAes256Gcm: emisora_srtp_policy_aead_aes_256_gcm(&policy[keyPath: crypto])
-            case .aes128CmHmacSha1_80: emisora_srtp_policy_aes_cm_128_hmac_sha1_80(&policy[keyPath: crypto])
-            }
-        }
-        policy.ssrc.type = direction == .inbound ? ssrc_any_inbound : ssrc_any_outbound
-        policy.window_size = Self.replayWindow
-        // A retransmission on the media's own SSRC repeats an index that was sent before; it is the same packet.
-        policy.allow_repeat_tx = direction == .outbound ? 1 : 0
+        policy = SRTPPolicy(
+            profile: profile, masterKeyAndSalt: masterKeyAndSalt, direction: direction, replayWindow: Self.replayWindow,
+            encryptedHeaderExtensions: encryptedHeaderExtensions)
         var created: srtp_t?
-        var key = masterKeyAndSalt
-        let status = key.withUnsafeMutableBufferPointer { buffer in
-            policy.key = buffer.baseAddress
-            return srtp_create(&created, &policy)
-        }
+        let status = policy.withPolicy(of: nil) { srtp_create(&created, $0) }
         guard status == srtp_err_status_ok, let created else { throw Self.error(status) }
         session = created
         self.profile = profile
         indexGuard =
             direction == .outbound && profile.isAEAD
             ? IndexGuard(window: Int(Self.replayWindow)) : nil
+    }
+
+    /// Changes which header extensions are encrypted from the next packet on; all counters go on.
+    package func setEncryptedHeaderExtensions(_ ids: Set<UInt8>) throws(SRTPError) {
+        guard ids != policy.encryptedHeaderExtensions else { return }
+        // An update forgets the replay lists, which `sources` makes up for.
+        for ssrc in sources.withStreams { removeStream(of: ssrc) }
+        var changed = policy
+        changed.encryptedHeaderExtensions = ids
+        let status = changed.withPolicy(of: nil) { srtp_update(session, $0) }
+        guard status == srtp_err_status_ok else { throw Self.error(status) }
+        policy = changed
     }
 
     deinit {
@@ -90,13 +98,31 @@ package final class SRTPContext {
     /// Checks and decrypts the SRTP packet in the first `byteCount` bytes; gives the size of the RTP packet.
     package func unprotectRTP(_ packet: inout MutableRawSpan, byteCount: Int) throws(SRTPError) -> Int {
         let minimum = Self.minimumRTPByteCount + profile.tagByteCount
-        return try unprotect(&packet, byteCount, minimum: minimum, ssrcOffset: 8) { srtp_unprotect(session, $0, $1) }
+        guard byteCount >= minimum, byteCount <= packet.byteCount else { throw .malformed }
+        // In the clear, and covered by the tag.
+        let ssrc = packet.bytes.unsafeLoadUnaligned(fromByteOffset: 8, as: UInt32.self)
+        let sequenceNumber = UInt16(bigEndian: packet.bytes.unsafeLoadUnaligned(fromByteOffset: 2, as: UInt16.self))
+        let known = sources[ssrc]
+        let index = known?.index(of: sequenceNumber) ?? UInt64(sequenceNumber)
+        guard known?.admits(index: index) != false else { throw .replayed }
+        return try unprotect(&packet, byteCount, minimum: minimum, ssrc, known, rtp: index, rtcp: nil) {
+            srtp_unprotect(session, $0, $1)
+        }
     }
 
     /// Checks and decrypts the SRTCP packet in the first `byteCount` bytes; gives the size of the RTCP packet.
     package func unprotectRTCP(_ packet: inout MutableRawSpan, byteCount: Int) throws(SRTPError) -> Int {
         let minimum = Self.minimumRTCPByteCount + profile.tagByteCount + 4
-        return try unprotect(&packet, byteCount, minimum: minimum, ssrcOffset: 4) {
+        guard byteCount >= minimum, byteCount <= packet.byteCount else { throw .malformed }
+        let ssrc = packet.bytes.unsafeLoadUnaligned(fromByteOffset: 4, as: UInt32.self)
+        // Behind the tag with GCM (RFC 7714 §9.3), else before it (RFC 3711 §3.4).
+        let trailer = byteCount - 4 - (profile.isAEAD ? 0 : profile.tagByteCount)
+        let index = UInt32(bigEndian: packet.bytes.unsafeLoadUnaligned(fromByteOffset: trailer, as: UInt32.self))
+        let known = sources[ssrc]
+        guard known?.admits(rtcpIndex: index & 0x7FFF_FFFF) != false else { throw .replayed }
+        return try unprotect(
+            &packet, byteCount, minimum: minimum, ssrc, known, rtp: nil, rtcp: index & 0x7FFF_FFFF
+        ) {
             srtp_unprotect_rtcp(session, $0, $1)
         }
     }
@@ -114,17 +140,34 @@ package final class SRTPContext {
         return try transform(&packet, byteCount, minimum: minimum, operation)
     }
 
+    /// `ssrc` is as in the packet, and as libsrtp wants it in most places.
     private func unprotect(
-        _ packet: inout MutableRawSpan, _ byteCount: Int, minimum: Int, ssrcOffset: Int, _ operation: Operation
+        _ packet: inout MutableRawSpan, _ byteCount: Int, minimum: Int, _ ssrc: UInt32,
+        _ known: InboundSources.Source?, rtp index: UInt64?, rtcp rtcpIndex: UInt32?, _ operation: Operation
     ) throws(SRTPError) -> Int {
-        guard byteCount >= minimum, byteCount <= packet.byteCount else { throw .malformed }
-        // In the clear in both formats, and covered by the tag.
-        let ssrc = packet.bytes.unsafeLoadUnaligned(fromByteOffset: ssrcOffset, as: UInt32.self)
-        let isKnown = inboundSSRCs.contains(ssrc)
-        guard isKnown || inboundSSRCs.count < Self.maximumInboundStreamCount else { throw .tooManyStreams }
-        let plainByteCount = try transform(&packet, byteCount, minimum: minimum, operation)
-        if !isKnown { inboundSSRCs.insert(ssrc) }
-        return plainByteCount
+        guard known != nil || !sources.isFull else { throw .tooManyStreams }
+        let isReturning = known?.hasStream == false
+        if isReturning {
+            let status = policy.withPolicy(of: UInt32(bigEndian: ssrc)) { srtp_add_stream(session, $0) }
+            guard status == srtp_err_status_ok else { throw Self.error(status) }
+        }
+        if known?.needsRolloverCounter == true, let index {
+            _ = srtp_set_stream_roc(session, UInt32(bigEndian: ssrc), UInt32(truncatingIfNeeded: index >> 16))
+        }
+        do throws(SRTPError) {
+            let plainByteCount = try transform(&packet, byteCount, minimum: minimum, operation)
+            if let leaving = sources.didAccept(rtp: index, rtcp: rtcpIndex, of: ssrc) { removeStream(of: leaving) }
+            return plainByteCount
+        } catch {
+            // Forged: what it made is taken back, so that it displaces nothing.
+            if isReturning { srtp_remove_stream(session, ssrc) }
+            throw error
+        }
+    }
+
+    private func removeStream(of ssrc: UInt32) {
+        srtp_remove_stream(session, ssrc)
+        sources.didRemoveStream(of: ssrc)
     }
 
     private func transform(

@@ -108,6 +108,22 @@ final class SignalingClientLoop: @unchecked Sendable {
         info.connect_timeout_secs = UInt32(clamping: settings.connectTimeout)
         info.timeout_secs = UInt32(clamping: settings.connectTimeout)
         info.options = UInt64(LWS_SERVER_OPTION_VALIDATE_UTF8)
+        let authorities = settings.certificateAuthorities.map { strdup($0) } ?? nil
+        defer { free(authorities) }
+        if url.isSecure {
+            if let path = settings.certificateAuthorities, access(path, R_OK) != 0 {
+                // libwebsockets would go on without, and no certificate would ever do.
+                let reason = String(cString: strerror(errno))
+                onEvent(.disconnected(.connectFailed("the certificate authorities cannot be read from \(path): \(reason)")))
+                return
+            }
+            info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
+            info.ssl_client_options_set = emisora_lws_no_old_tls()
+            if let authorities {
+                info.client_ssl_ca_filepath = UnsafePointer(authorities)
+                info.options |= UInt64(LWS_SERVER_OPTION_DISABLE_OS_CA_CERTS)
+            }
+        }
         guard let pointer = lws_create_context(&info) else {
             onEvent(.disconnected(.connectFailed("libwebsockets could not be set up")))
             return
@@ -169,6 +185,7 @@ final class SignalingClientLoop: @unchecked Sendable {
                         info.path = path
                         info.host = authority
                         info.protocol = subprotocol
+                        if url.isSecure { info.ssl_connection = Int32(LCCSCF_USE_SSL.rawValue) }
                         info.retry_and_idle_policy = UnsafePointer(keepalive)
                         return lws_client_connect_via_info(&info)
                     }
@@ -199,7 +216,9 @@ final class SignalingClientLoop: @unchecked Sendable {
         incoming = []
         oversized = false
         shared.withLock { shared in
-            let join = SignalingMessage.join(version: SignalingProtocol.version, room: url.room).json()
+            let join = SignalingMessage.join(
+                version: SignalingProtocol.version, room: url.room, token: settings.token
+            ).json()
             shared.queue = [join]
             shared.queuedBytes = join.count
             shared.open = true
@@ -269,7 +288,11 @@ final class SignalingClientLoop: @unchecked Sendable {
             let why = data.map { String(decoding: UnsafeRawBufferPointer(start: $0, count: length), as: UTF8.self) }
             failed("\(url.authority) did not accept the connection" + (why.map { " (\($0))" } ?? ""))
         case LWS_CALLBACK_CLIENT_ESTABLISHED:
-            if let socket { opened(socket) }
+            // The token goes to nobody but the server of the URL, by the way that the URL says.
+            guard let socket, !url.isSecure || lws_is_ssl(socket) != 0 else { return -1 }
+            opened(socket)
+        case LWS_CALLBACK_CLIENT_HTTP_REDIRECT:
+            return -1
         case LWS_CALLBACK_CLIENT_RECEIVE:
             if let socket { received(socket, UnsafeRawBufferPointer(start: data, count: length)) }
         case LWS_CALLBACK_CLIENT_WRITEABLE:

@@ -67,7 +67,7 @@ extension SignalingMessage: Codable {
 
     private enum Key: String, CodingKey {
         case type, version, room, stream, streams, publisher, subscription, sdp, reason, id, code, message, inReplyTo
-        case iceServers
+        case iceServers, token, data
     }
 
     var kind: Kind {
@@ -102,7 +102,9 @@ extension SignalingMessage: Codable {
         }
         switch kind {
         case .join:
-            self = .join(version: try fields.decode(Int.self, forKey: .version), room: try text(.room))
+            self = .join(
+                version: try fields.decode(Int.self, forKey: .version), room: try text(.room),
+                token: try fields.decodeIfPresent(BearerToken.self, forKey: .token))
         case .publish: self = .publish(stream: try text(.stream))
         case .unpublish: self = .unpublish(stream: try text(.stream))
         case .leave: self = .leave
@@ -121,7 +123,9 @@ extension SignalingMessage: Codable {
                 iceServers: try fields.decodeIfPresent([ICEServerDescription].self, forKey: .iceServers) ?? [])
         case .streamPublished: self = .streamPublished(try StreamDescription(from: decoder))
         case .streamUnpublished: self = .streamUnpublished(try StreamDescription(from: decoder))
-        case .participantJoined: self = .participantJoined(id: try text(.id))
+        case .participantJoined:
+            self = .participantJoined(
+                id: try text(.id), data: try fields.decodeIfPresent(String.self, forKey: .data))
         case .participantLeft: self = .participantLeft(id: try text(.id))
         case .subscriptionEnded:
             self = .subscriptionEnded(subscription: try text(.subscription), reason: try reason())
@@ -138,7 +142,8 @@ extension SignalingMessage: Codable {
         var fields = encoder.container(keyedBy: Key.self)
         try fields.encode(type, forKey: .type)
         switch self {
-        case .join(let version, let room):
+        case .join(let version, let room, let token):
+            try fields.encodeIfPresent(token, forKey: .token)
             try fields.encode(version, forKey: .version)
             try fields.encode(room, forKey: .room)
         case .publish(let stream), .unpublish(let stream):
@@ -166,7 +171,10 @@ extension SignalingMessage: Codable {
             try fields.encode(streams, forKey: .streams)
         case .streamPublished(let description), .streamUnpublished(let description):
             try description.encode(to: encoder)
-        case .participantJoined(let id), .participantLeft(let id):
+        case .participantJoined(let id, let data):
+            try fields.encode(id, forKey: .id)
+            try fields.encodeIfPresent(data, forKey: .data)
+        case .participantLeft(let id):
             try fields.encode(id, forKey: .id)
         case .error(let error):
             try fields.encode(error.code, forKey: .code)

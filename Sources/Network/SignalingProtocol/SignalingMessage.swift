@@ -5,8 +5,9 @@
 package enum SignalingMessage: Equatable, Sendable {
     // Client to server.
 
-    /// First message of a connection. `room` equals the room of the URL.
-    case join(version: Int, room: String)
+    /// First message of a connection. `room` equals the room of the URL. The token may also have come with the
+    /// request for the connection.
+    case join(version: Int, room: String, token: BearerToken? = nil)
     /// Announces a stream; everyone in the room, the publisher too, then gets `streamPublished`.
     case publish(stream: String)
     case unpublish(stream: String)
@@ -31,7 +32,8 @@ package enum SignalingMessage: Equatable, Sendable {
         version: Int, id: String, room: String, streams: [StreamDescription], iceServers: [ICEServerDescription] = [])
     case streamPublished(StreamDescription)
     case streamUnpublished(StreamDescription)
-    case participantJoined(id: String)
+    /// `data` is what the newcomer's token says of it.
+    case participantJoined(id: String, data: String? = nil)
     case participantLeft(id: String)
     case subscriptionEnded(subscription: String, reason: SubscriptionEndReason)
     case error(SignalingError)
@@ -43,10 +45,13 @@ package struct StreamDescription: Equatable, Hashable, Codable, Sendable {
     package var stream: String
     /// The id of the participant that publishes it; a publisher that came back has another one.
     package var publisher: String
+    /// What the publisher's token says of it.
+    package var data: String?
 
-    package init(stream: String, publisher: String) {
+    package init(stream: String, publisher: String, data: String? = nil) {
         self.stream = stream
         self.publisher = publisher
+        self.data = data
     }
 }
 

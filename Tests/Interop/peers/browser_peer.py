@@ -36,8 +36,8 @@ class _BrowserConnection(Connection):
         self.peer = peer
         self._id = id
 
-    def offer(self):
-        return self.peer.call("offer", self._id)
+    def offer(self, changes=()):
+        return self.peer.call("offer", self._id, [list(change) for change in changes])
 
     def answer(self, sdp):
         return self.peer.call("answer", self._id, sdp)

@@ -117,10 +117,13 @@
         };
       }
     },
-    async offer(id) {
+    // `changes`: pairs of a pattern and what takes its place, before the page itself takes the offer.
+    async offer(id, changes = []) {
       const { peer, sends } = connections[id];
       if (!sends) for (const kind of ['audio', 'video']) peer.addTransceiver(kind, { direction: 'recvonly' });
-      await peer.setLocalDescription(await peer.createOffer());
+      let { sdp } = await peer.createOffer();
+      for (const [pattern, text] of changes) sdp = sdp.replaceAll(new RegExp(pattern, 'g'), text);
+      await peer.setLocalDescription({ type: 'offer', sdp });
       return gathered(peer);
     },
     async answer(id, sdp) {

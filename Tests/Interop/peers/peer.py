@@ -5,8 +5,9 @@ import time
 class Connection:
     """One RTCPeerConnection: it either sends its test picture and tone, or receives and measures."""
 
-    def offer(self):
-        """The SDP of its offer."""
+    def offer(self, changes=()):
+        """The SDP of its offer. Peers that can let a test change it first: pairs of a regular expression and what takes
+        its place."""
         raise NotImplementedError
 
     def answer(self, sdp):

@@ -6,6 +6,9 @@
 /// Bytes that `lws_write` needs in front of the payload; a macro Swift cannot see.
 static inline size_t emisora_lws_pre(void) { return LWS_PRE; }
 
+/// RFC 8996: nothing before TLS 1.2; macros Swift cannot see.
+static inline long emisora_lws_no_old_tls(void) { return SSL_OP_NO_TLSv1 | SSL_OP_NO_TLSv1_1; }
+
 /// A timer of the service loop with the pointer that libwebsockets' own has no room for.
 typedef struct emisora_lws_timer {
     lws_sorted_usec_list_t entry;

@@ -95,7 +95,7 @@ package struct RTPAudioReceiveStream: Sendable {
         counters.fecBytesReceived += UInt64(payload.byteCount)
         let insertion = jitterBuffer.insert(
             number: number, timestamp: timestamp, payload: payload, isRedundant: true, now: now)
-        if insertion != .inserted { counters.fecPacketsDiscarded += 1 }
+        if insertion == .inserted { counters.packetsRepaired += 1 } else { counters.fecPacketsDiscarded += 1 }
     }
 
     /// Takes one RTCP packet, ignoring what is of other sources.

@@ -49,7 +49,10 @@ package struct RTPVideoReceiveStream: Sendable {
     /// When the last packet came, by which the caller tells that a source has gone silent.
     package private(set) var lastPacketReceivedAt: Instant?
     package private(set) var senderClock: SenderClock
+    /// The bounds that the sender sets for the time from capture to display (`playout-delay`); `nil`: none.
+    package var playoutDelay: ClosedRange<Duration>? { playout.timeline.bounds }
 
+    private var orientations = VideoOrientationTrack()
     private var reception: ReceptionStatistics?
     private var unwrapper = SequenceUnwrapper()
     private var repair: ULPFECReceiver?
@@ -75,12 +78,6 @@ package struct RTPVideoReceiveStream: Sendable {
         set { nackGenerator.roundTripTime = newValue }
     }
 
-    /// What the sender wants of the delay (`playout-delay`); it stays until the sender says something else.
-    package var playoutDelay: ClosedRange<Duration>? {
-        get { playout.timeline.bounds }
-        set { playout.timeline.bounds = newValue }
-    }
-
     // MARK: Packets
 
     /// Whether a packet of this payload type is for this stream.
@@ -89,11 +86,16 @@ package struct RTPVideoReceiveStream: Sendable {
             || configuration.redundancy?.accepts(payloadType) == true
     }
 
+    /// Whether it is a type of the media SSRC's: plain, or inside RED.
+    package func isMedia(payloadType: UInt8) -> Bool {
+        payloadType == configuration.payloadType || payloadType == configuration.redundancy?.redPayloadType
+    }
+
     /// Takes a decrypted packet with its parsed header.
     package mutating func handle(_ header: RTPHeader, packet: RawSpan, now: Instant) {
         guard header.payload.upperBound <= packet.byteCount else { return }
         let redundancy = configuration.redundancy
-        if header.payloadType == configuration.payloadType || header.payloadType == redundancy?.redPayloadType {
+        if isMedia(payloadType: header.payloadType) {
             handleMedia(header, packet, now: now)
         } else if header.payloadType == configuration.rtxPayloadType
             || header.payloadType == redundancy?.redRTXPayloadType
@@ -118,11 +120,24 @@ package struct RTPVideoReceiveStream: Sendable {
         senderClock.handle(captureTime, of: header.timestamp)
     }
 
+    /// Takes what a packet of the stream, also one that came again, tells of how its picture lies and is to be played.
+    package mutating func handle(_ values: HeaderExtensionValues, of header: RTPHeader) {
+        let isRetransmission =
+            header.payloadType == configuration.rtxPayloadType
+            || header.payloadType == configuration.redundancy?.redRTXPayloadType
+        guard header.ssrc == ssrc || isRetransmission else { return }
+        // A retransmission has the timestamp of what it repeats (RFC 4588 §4).
+        if let orientation = values.videoOrientation { orientations.note(orientation, timestamp: header.timestamp) }
+        if let bounds = values.playoutDelay?.durations { playout.timeline.bounds = bounds }
+    }
+
     /// Goes over to another SSRC, for a sender that changed it: everything of the old one is past.
     package mutating func switchSSRC(to ssrc: UInt32) {
         self.ssrc = ssrc
         reception = ReceptionStatistics(ssrc: ssrc, clockRate: configuration.clockRate)
         senderClock = SenderClock(clockRate: configuration.clockRate)
+        orientations = VideoOrientationTrack()
+        playout.timeline.bounds = nil
         restart()
     }
 
@@ -130,7 +145,10 @@ package struct RTPVideoReceiveStream: Sendable {
 
     /// The next frame in order of decoding, once it is due: a moment before it is shown, in which it is decoded.
     package mutating func pollFrame(now: Instant) -> ReceivedFrame? {
-        while let frame = jitterBuffer.pollFrame() { playout.add(frame) }
+        while var frame = jitterBuffer.pollFrame() {
+            if let orientation = orientations.orientation(at: frame.rtpTimestamp) { frame.orientation = orientation }
+            playout.add(frame)
+        }
         guard let frame = playout.poll(now: now) else { return nil }
         counters.framesReceived += 1
         if frame.isKeyFrame { counters.keyFramesReceived += 1 }
@@ -296,6 +314,7 @@ package struct RTPVideoReceiveStream: Sendable {
             guard let header = try? RTPHeader(parsing: recovered.packet.span.bytes),
                 header.payloadType == configuration.payloadType
             else { continue }
+            counters.packetsRepaired += 1
             insert(recovered.number, header, recovered.packet.span.bytes.extracting(header.payload), now: now)
         }
     }
