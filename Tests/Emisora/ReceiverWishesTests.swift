@@ -38,7 +38,7 @@ import Testing
                 let exact = Double(size.width) * Double(height) / Double(width)
                 #expect(abs(Double(size.height) - exact) <= 1.01, "\(size) of \(width)×\(height)")
                 // And little of what is allowed is left unused.
-                #expect(Double(columns * rows) > 0.8 * Double(frameSize) || max(columns, rows) >= longest - 1)
+                #expect(Double(columns * rows) >= 0.8 * Double(frameSize) || max(columns, rows) >= longest - 1)
             }
         }
         let vga = VideoSize(width: 640, height: 480)

@@ -16,7 +16,7 @@ import Testing
         init(_ call: PublishedCall) {
             self.call = call
             call.receiver.playoutOptions.isSynchronized = true
-            call.simulation.schedule(at: call.simulation.now) { [unowned self] in beat($0) }
+            call.onSound = { [unowned self] in compare($0) }
         }
 
         func run(until seconds: Int) {
@@ -30,11 +30,8 @@ import Testing
             }
         }
 
-        private func beat(_ now: Instant) {
-            call.simulation.schedule(at: now + .milliseconds(20)) { [unowned self] in beat($0) }
-            guard case .packet? = call.receiver.popAudio(now: now), let picture = pictures.last,
-                let sound = call.receiver.audioPlayoutTime(now: now)
-            else { return }
+        private func compare(_ now: Instant) {
+            guard let picture = pictures.last, let sound = call.receiver.audioPlayoutTime(now: now) else { return }
             let capturedAt = PeerEngineTests.wallClock.ntp(at: picture.capturedAt)
             skews.append((now, ((now - picture.playAt) - sound.duration(since: capturedAt)).inMilliseconds))
         }
@@ -56,7 +53,9 @@ import Testing
         let skews = player.skews(after: 15)
         #expect(skews.count > 1_000)
         let outside = skews.count { abs($0) > 40 }
-        #expect(outside * 20 < skews.count, "\(skews.min() ?? 0)…\(skews.max() ?? 0), \(outside) of \(skews.count)")
+        // While the rate looks for the path's limit a picture comes late now and then.
+        #expect(outside * 10 < skews.count, "\(skews.min() ?? 0)…\(skews.max() ?? 0), \(outside) of \(skews.count)")
+        #expect(abs(skews.sorted()[skews.count / 2]) < 30)
         let offset = try #require(call.receiver.lipSyncOffset)
         #expect(abs(offset.inMilliseconds) < 60)
     }

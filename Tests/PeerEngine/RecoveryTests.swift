@@ -34,7 +34,9 @@ import Testing
     }
 
     /// The first second overfills it, since a queue hides from both sides what it cannot carry; then it is followed.
-    @Test("A path that is a quarter as wide after an outage is followed within three seconds", arguments: [2, 5], UInt64(1)...4)
+    @Test(
+        "A path that is a quarter as wide after an outage is followed within three seconds", arguments: [2, 5],
+        UInt64(1)...4)
     func aNarrowerPathIsFollowed(seconds: Int, seed: UInt64) throws {
         let call = try Self.call(Outage(seconds: seconds, before: 2_000, after: 500), seed: seed)
         let back = 15 + seconds

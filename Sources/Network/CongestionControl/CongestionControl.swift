@@ -111,11 +111,18 @@ package struct CongestionControl: Sendable {
         sent.add(byteCount: byteCount, now: now)
     }
 
+    /// Sending is taken up again after the peer's silence had ended it.
+    package mutating func resume(now: Instant) {
+        _ = comeBack(hasTransportFeedback: hasTransportFeedback(now: now), now: now)
+        decide(nil, now: now)
+    }
+
     @discardableResult
     package mutating func handle(_ feedback: TransportFeedback) -> CongestionDecision {
         let now = feedback.receivedAt
         var feedback = feedback
-        outage.removeLosses(from: &feedback, isBack: comeBack(hasTransportFeedback: true, now: now))
+        _ = comeBack(hasTransportFeedback: true, now: now)
+        outage.removeLosses(from: &feedback)
         lastTransportFeedbackAt = now
         if let limit = outage.limit(shownBy: feedback, target: target) {
             restart(at: limit)
@@ -233,6 +240,7 @@ package struct CongestionControl: Sendable {
         trend.usage == .over && queue.delay < Self.leastQueue ? .normal : trend.usage
     }
 
+    @discardableResult
     private mutating func decide(_ lowered: CongestionDecision.Reason?, now: Instant) -> CongestionDecision {
         var limit = Double(options.ceiling.bitsPerSecond)
         var reason = CongestionDecision.Reason.ceiling

@@ -43,6 +43,7 @@ struct OutageRecovery: Sendable {
     private var recovery: Recovery?
     /// What was sent before and lost was lost with the path.
     private var lossCountsFrom: Instant = .zero
+    private var awaitsArrival = false
 
     mutating func packetSent(now: Instant) {
         // After a pause the peer gets its time to answer again.
@@ -84,13 +85,16 @@ struct OutageRecovery: Sendable {
         silence = nil
         guard wasSilent else { return nil }
         recovery = Recovery(goal: before, begunAt: now)
+        awaitsArrival = true
         return before / 2
     }
 
     /// Leaves out what was lost while there was no path: everything up to the first packet that came through.
-    mutating func removeLosses(from feedback: inout TransportFeedback, isBack: Bool) {
-        if isBack, let first = feedback.packets.first(where: { $0.arrival != nil }) {
-            lossCountsFrom = max(lossCountsFrom, first.sentAt)
+    mutating func removeLosses(from feedback: inout TransportFeedback) {
+        if awaitsArrival {
+            let first = feedback.packets.first { $0.arrival != nil && $0.sentAt > lossCountsFrom }
+            lossCountsFrom = first?.sentAt ?? feedback.receivedAt
+            awaitsArrival = first == nil
         }
         let start = lossCountsFrom
         feedback.packets.removeAll { $0.arrival == nil && $0.sentAt < start }

@@ -116,6 +116,7 @@ extension PeerEngine {
                 events.append(.remoteSourceEnded)
             }
         }
+        heedPause()
         announceTarget()
         if let roundTrip = inboundRoundTripTime { videoReceiver?.roundTripTime = roundTrip }
     }

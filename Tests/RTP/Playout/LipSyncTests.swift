@@ -62,7 +62,8 @@ import Testing
                     let playAt = timeline.schedule(timestamp: timestamp, completedAt: at(done))
                     playingVideo = PlayingMedia(timestamp: timestamp, at: playAt)
                     if let playingAudio {
-                        let sound = Double(playingAudio.at.nanoseconds - at(Int(playingAudio.timestamp) / 48).nanoseconds)
+                        let sound = Double(
+                            playingAudio.at.nanoseconds - at(Int(playingAudio.timestamp) / 48).nanoseconds)
                         let picture = Double(playAt.nanoseconds - at(now).nanoseconds)
                         skews.append((now, (sound - picture) / 1e6))
                     }

@@ -80,7 +80,8 @@ import Testing
             abs(Double($1.completedAt - $0.completedAt) - Double(Stream.frameTime)) / 1e6
         }
         let shown = zip(stream.shown[300..<900], stream.shown[301..<900]).map {
-            abs(Double(max($1.playAt, $1.completedAt) - max($0.playAt, $0.completedAt)) - Double(Stream.frameTime)) / 1e6
+            abs(Double(max($1.playAt, $1.completedAt) - max($0.playAt, $0.completedAt)) - Double(Stream.frameTime))
+                / 1e6
         }
         #expect(shown.reduce(0, +) < arrivals.reduce(0, +) / 5)
     }

@@ -68,7 +68,9 @@ package struct SenderClock: Equatable, Sendable {
 
     /// The sender's wall-clock time at which what bears this timestamp was captured; `nil` while nothing tells.
     package func ntpTimestamp(of timestamp: UInt32) -> NTPTimestamp? {
-        if let captured, reported == nil || isRecent(captured, at: timestamp) { return time(of: timestamp, by: captured) }
+        if let captured, reported == nil || isRecent(captured, at: timestamp) {
+            return time(of: timestamp, by: captured)
+        }
         return reported.map { time(of: timestamp, by: $0) }
     }
 

@@ -187,7 +187,8 @@ package struct RTPVideoReceiveStream: Sendable {
     package var nextDeadline: Instant? {
         let deadlines = [
             jitterBuffer.nextDeadline, configuration.usesNack ? nackGenerator.nextDeadline : nil,
-            configuration.usesKeyFrameRequests && ssrc != nil ? keyFrameRequester.nextDeadline : nil, playout.nextDeadline,
+            configuration.usesKeyFrameRequests && ssrc != nil ? keyFrameRequester.nextDeadline : nil,
+            playout.nextDeadline,
         ]
         return deadlines.lazy.compactMap { $0 }.min()
     }
@@ -315,6 +316,8 @@ package struct RTPVideoReceiveStream: Sendable {
                 header.payloadType == configuration.payloadType
             else { continue }
             counters.packetsRepaired += 1
+            let ids = configuration.redundancy?.extensionIDs ?? HeaderExtensionIDs()
+            handle(HeaderExtensionValues(of: header, in: recovered.packet.span.bytes, ids: ids), of: header)
             insert(recovered.number, header, recovered.packet.span.bytes.extracting(header.payload), now: now)
         }
     }
