@@ -107,6 +107,7 @@ extension PeerEngine {
             if case .senderReport(let report) = packet { resolveCollision(with: report.ssrc) }
             videoReceiver?.handle(packet, now: now)
             audioReceiver?.handle(packet, now: now)
+            if case .sourceDescription(let description) = packet { playout.handle(description) }
             if case .extendedReport(let report) = packet {
                 receiving.handle(report, ssrc: feedbackSSRC, wallClock: configuration.wallClock, now: now)
             }

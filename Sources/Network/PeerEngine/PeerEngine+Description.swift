@@ -146,6 +146,7 @@ extension PeerEngine {
                 if videoReceiver == nil { videoReceiver = RTPVideoReceiveStream(configuration) }
                 videoReceiver?.renegotiate(configuration)
                 videoSources.configure(wantedRID: video.receiveRID, groups: video.remoteRetransmissionGroups)
+                applyPlayoutOptions()
             }
         }
         if let audio = session.media(.audio) {

@@ -72,6 +72,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// Of media alone; what ``setMaximumBitrate(_:start:now:)`` set last.
     package var maximumBitrate: DataRate?
     var receiving = ReceiveControl()
+    var playout = PlayoutControl()
     /// Volume of the sound that came last, where the sender tells it.
     var remoteAudioLevel: HeaderExtensionValues.AudioLevel?
 
@@ -141,13 +142,16 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     // MARK: Receiving media
 
+    /// The next complete frame, once it is due: a moment before `playAt`, in which it is decoded.
     package func pollVideoFrame(now: Instant) -> ReceivedFrame? {
         videoReceiver?.pollFrame(now: now)
     }
 
     /// What to play next; to be called every 20 ms while sound is received.
     package func popAudio(now: Instant) -> AudioJitterBuffer.Output? {
-        audioReceiver?.pop(now: now)
+        let output = audioReceiver?.pop(now: now)
+        synchronize(now: now)
+        return output
     }
 
     /// The decoder lost its way: asks the sender for a key frame.
