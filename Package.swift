@@ -289,3 +289,10 @@ let package = Package(
     swiftLanguageModes: [.v6],
     cLanguageStandard: .gnu11
 )
+
+// `scripts/fuzz`: needs the fuzzer's runtime, without which it cannot be linked.
+if Context.environment["EMISORA_FUZZER"] != nil {
+    package.products.append(.executable(name: "emisora-fuzz", targets: ["emisora-fuzz"]))
+    package.targets.append(
+        .executableTarget(name: "emisora-fuzz", dependencies: ["EmisoraFuzz"], path: "Tests/Fuzz/Fuzzer"))
+}

@@ -121,8 +121,8 @@
   }
 
   return {
-    open(id, sends) {
-      const mine = connections[id] = { peer: new RTCPeerConnection(), sends, parts: [] };
+    open(id, sends, configuration) {
+      const mine = connections[id] = { peer: new RTCPeerConnection(configuration), sends, parts: [] };
       if (sends) {
         for (const source of [tone(), picture()]) {
           mine.peer.addTrack(source.track);
@@ -158,9 +158,9 @@
       const figures = { state: peer.connectionState, ...(sound ? sound.figures() : {}),
         ...(pictures ? pictures.figures() : {}), now: performance.now() };
       for (const report of (await peer.getStats()).values()) {
-        if (report.type === (sends ? 'outbound-rtp' : 'inbound-rtp') && report.kind === 'video') {
-          Object.assign(figures, report);
-        }
+        if (report.type !== (sends ? 'outbound-rtp' : 'inbound-rtp')) continue;
+        if (report.kind === 'video') Object.assign(figures, report);
+        else figures.audio = { ...report };
       }
       return figures;
     },
