@@ -93,8 +93,13 @@ import Testing
             exchange.handleTimeout(now: now)
         }
 
+        mutating func request() throws -> HTTPClientRequest {
+            let request = exchange.nextRequest()
+            return try #require(request)
+        }
+
         mutating func body() throws -> String {
-            String(decoding: try #require(exchange.nextRequest()?.body), as: UTF8.self)
+            String(decoding: try request().body ?? [], as: UTF8.self)
         }
     }
 
@@ -106,7 +111,7 @@ import Testing
         }
         #expect(streams.map(\.stream) == ["studio"])
         let id = try world.publish()
-        let post = try #require(world.exchange.nextRequest())
+        let post = try world.request()
         #expect(post.method == "POST" && post.url == world.endpoint && post.token == "secret")
         #expect(post.header("Content-Type") == "application/sdp")
         // More may come, by servers that the 201 names.
@@ -121,7 +126,7 @@ import Testing
                 .streamPublished(StreamDescription(stream: "main", publisher: EndpointExchange.participant)),
             ])
         // Nobody names servers, so these were all.
-        let patch = try #require(world.exchange.nextRequest())
+        let patch = try world.request()
         #expect(patch.method == "PATCH" && patch.url.text == "https://whip.test/s/1" && patch.token == "secret")
         #expect(patch.header("If-Match") == "\"one\"")
         #expect(patch.header("Content-Type") == "application/trickle-ice-sdpfrag")
@@ -167,7 +172,7 @@ import Testing
         let id = try world.live()
         let renewed = Self.offer.replacing("abcd\r\n", with: "efgh\r\n")
         world.say(.offer(subscription: id, sdp: renewed))
-        let patch = try #require(world.exchange.nextRequest())
+        let patch = try world.request()
         #expect(patch.header("If-Match") == "*")
         let body = String(decoding: patch.body ?? [], as: UTF8.self)
         #expect(body.contains("a=ice-ufrag:efgh\r\n") && body.contains("a=candidate:1 "))
@@ -228,7 +233,7 @@ import Testing
         var world = try World()
         _ = try world.live()
         world.say(.leave)
-        let deletion = try #require(world.exchange.nextRequest())
+        let deletion = try world.request()
         #expect(
             deletion.method == "DELETE" && deletion.url.text == "https://whip.test/s/1" && deletion.token == "secret")
         #expect(deletion.header("If-Match") == nil)

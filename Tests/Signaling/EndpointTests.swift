@@ -425,7 +425,8 @@ import Testing
     @Test("RFC 9725 §4.7: whoever sends needs a token that may publish the stream") func tokens() throws {
         var scene = try Scene(.whip)
         scene.world.core = AccessTests.world().core
-        let receiver = scene.world.core.opened(room: "demo", token: AccessTests.token(.subscriber), now: scene.world.now)
+        let receiver = scene.world.core.opened(
+            room: "demo", token: AccessTests.token(.subscriber), now: scene.world.now)
         try scene.world.say(.join(version: 1, room: "demo"), receiver)
         try scene.world.say(.receive(stream: "camera"), receiver)
         func ask(
