@@ -426,7 +426,7 @@ import Testing
         var scene = try Scene(.whip)
         scene.world.core = AccessTests.world().core
         let receiver = scene.world.core.opened(
-            room: "demo", token: AccessTests.token(.subscriber), now: scene.world.now)
+            room: "demo", token: AccessTests.token(.publisher), now: scene.world.now)
         try scene.world.say(.join(version: 1, room: "demo"), receiver)
         try scene.world.say(.receive(stream: "camera"), receiver)
         func ask(
