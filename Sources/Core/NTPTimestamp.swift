@@ -8,6 +8,18 @@ package struct NTPTimestamp: Hashable, Sendable {
 
     /// The middle 32 bits, as the LSR and DLSR fields of RTCP reports use them: units of 1/65536 s.
     package var middle32: UInt32 { UInt32(truncatingIfNeeded: rawValue >> 16) }
+
+    /// From `other` to this, of the two ways around the era the shorter one.
+    package func duration(since other: NTPTimestamp) -> Duration {
+        .nanoseconds(Int64(Double(Int64(bitPattern: rawValue &- other.rawValue)) / 4_294_967_296 * 1e9))
+    }
+
+    /// The timestamp `duration` later.
+    package func advanced(by duration: Duration) -> NTPTimestamp {
+        let (seconds, rest) = duration.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        let offset = seconds &<< 32 &+ (rest << 32) / 1_000_000_000
+        return NTPTimestamp(rawValue: rawValue &+ UInt64(bitPattern: offset))
+    }
 }
 
 /// What turns monotonic instants into wall-clock time; read once at the edge and handed down, since the protocol

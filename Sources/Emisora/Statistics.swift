@@ -1,5 +1,6 @@
 import EmisoraCapture
 import EmisoraCore
+import EmisoraEventLoop
 import EmisoraPeerEngine
 import EmisoraRTP
 
@@ -46,6 +47,8 @@ public struct PublisherStatistics: Sendable {
     /// without receivers.
     public var availableOutgoingBitrate: DataRate?
     public var qualityLimitationReason: QualityLimitationReason
+    /// One for each of ``Publisher/Options/encodings``; empty without simulcast.
+    public var encodings: [EncodingStatistics]
     public var delivery: [DeliveryLedger]
     /// One for each present receiver.
     public var transports: [TransportStatistics]
@@ -85,6 +88,14 @@ public struct SubscriberStatistics: Sendable {
     public var jitter: Double
     public var nackCount: UInt64
     public var pliCount: UInt64
+    /// How often pictures stood still for longer than their rhythm explains, and for how long altogether.
+    public var freezeCount: UInt64
+    public var totalFreezesDuration: Duration
+    public var videoPlayout: PlayoutStatistics
+    public var audioPlayout: PlayoutStatistics
+    /// By how much sound is heard behind the pictures it belongs to; `nil` while the sender has not told how they go
+    /// together, and with ``Subscriber/Playout/immediate``.
+    public var lipSyncOffset: Duration?
     /// The bounds that the sender sets for the time from capture to display (`playout-delay`); `nil`: none.
     public var playoutDelay: ClosedRange<Duration>?
     /// Root mean square of the last 20 ms that were decoded, 0…1.
@@ -131,6 +142,7 @@ extension SessionCore {
             roundTripTime: peers.compactMap { $0.remoteInboundVideo?.roundTripTime }.max(),
             targetBitrate: rates.targetBitrate, availableOutgoingBitrate: rates.availableOutgoingBitrate,
             qualityLimitationReason: limitation(of: publication.fanout, rates),
+            encodings: encodingStatistics(publication, peers),
             delivery: Array(publication.fanout.ledgers.values) + [publication.pastDelivery],
             transports: publication.peers.values.map(transportStatistics),
             lastError: video.lastError ?? audio.lastError)
@@ -145,7 +157,11 @@ extension SessionCore {
         let subscriber = subscription.reception.subscriber
         let video = subscriber.video.statistics
         let audio = subscriber.audio.statistics
-        let peer = subscription.reception.peer.engine.statistics
+        let engine = subscription.reception.peer.engine
+        let peer = engine.statistics
+        let now = SystemClock.now()
+        var audioPlayout = PlayoutStatistics(peer.inboundAudio, playing: engine.audioPlayoutTime(now: now))
+        audioPlayout.insertedSamplesForDeceleration = audio.insertedSamples
         func sum(_ path: KeyPath<InboundRTPStatistics, UInt64>) -> UInt64 {
             (peer.inboundVideo?[keyPath: path] ?? 0) + (peer.inboundAudio?[keyPath: path] ?? 0)
         }
@@ -160,8 +176,10 @@ extension SessionCore {
             fecPacketsReceived: sum(\.fecPacketsReceived), fecBytesReceived: sum(\.fecBytesReceived),
             fecPacketsDiscarded: sum(\.fecPacketsDiscarded), packetsRepaired: sum(\.packetsRepaired),
             jitter: peer.inboundVideo?.jitter ?? 0, nackCount: peer.inboundVideo?.nackCount ?? 0,
-            pliCount: peer.inboundVideo?.pliCount ?? 0,
-            playoutDelay: subscription.reception.peer.engine.remotePlayoutDelay,
+            pliCount: peer.inboundVideo?.pliCount ?? 0, freezeCount: video.freezes.freezeCount,
+            totalFreezesDuration: video.freezes.totalFreezesDuration,
+            videoPlayout: PlayoutStatistics(peer.inboundVideo, playing: engine.videoPlayoutTime(now: now)),
+            audioPlayout: audioPlayout, lipSyncOffset: engine.lipSyncOffset, playoutDelay: engine.remotePlayoutDelay,
             audioLevel: audio.audioLevel, announcedAudioLevel: peer.inboundAudioLevel?.linear,
             voiceActivity: peer.inboundAudioLevel?.hasVoice, totalSamplesReceived: audio.totalSamplesReceived,
             concealedSamples: audio.concealedSamples,
@@ -184,9 +202,8 @@ struct OutboundTotals {
     private(set) var firCount: UInt64 = 0
 
     mutating func add(_ peer: PeerStatistics) {
-        framesSent += peer.outboundVideo?.framesSent ?? 0
-        for stream in [peer.outboundVideo, peer.outboundAudio] {
-            guard let stream else { continue }
+        for layer in peer.outboundLayers { framesSent += layer.outbound.framesSent }
+        for stream in peer.outboundLayers.map(\.outbound) + [peer.outboundAudio].compactMap({ $0 }) {
             packetsSent += stream.packetsSent
             bytesSent += stream.bytesSent
             retransmittedPacketsSent += stream.retransmittedPacketsSent

@@ -12,6 +12,8 @@ final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
     // Invariant behind `@unchecked Sendable`: `shared` is a mutex; everything else is touched on the loop's thread only.
     struct Shared {
         var rate: DataRate?
+        /// By how much pictures are held up at the most, by chance, in their order; sound is not.
+        var pictureJitter: Duration = .zero
         var publisher: SocketAddress?
         var subscriber: SocketAddress?
         var forwarded = 0
@@ -31,8 +33,11 @@ final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
     private var sockets: [UDPSocket] = []
     private var waiting: [(due: Instant, bytes: [UInt8])] = []
     private var busyUntil = Instant.zero
+    private var lastPictureDue = Instant.zero
+    /// Larger datagrams than sound takes.
+    private static let pictureByteCount = 300
 
-    init(rate: DataRate) async throws {
+    init(rate: DataRate?) async throws {
         loop = try EventLoop(name: "relay")
         shared.withLock { $0.rate = rate }
         try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
@@ -69,9 +74,14 @@ final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
 
     private func queue(_ bytes: [UInt8]) {
         let now = SystemClock.now()
-        let rate = shared.withLock { $0.rate }
+        let (rate, jitter) = shared.withLock { ($0.rate, $0.pictureJitter) }
         guard let rate else {
-            waiting.append((max(now, busyUntil), bytes))
+            var due = max(now, busyUntil)
+            if jitter > .zero, bytes.count > Self.pictureByteCount {
+                due = max(lastPictureDue, due + .nanoseconds(Int64.random(in: 0...jitter.nanoseconds)))
+                lastPictureDue = due
+            }
+            waiting.insert((due, bytes), at: waiting.firstIndex { $0.due > due } ?? waiting.count)
             return
         }
         let start = max(now, busyUntil)

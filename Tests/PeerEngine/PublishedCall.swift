@@ -114,7 +114,7 @@ final class PublishedCall {
 
         var description: String {
             "loss \(Int(loss * 1_000))‰, \(Int(bitsPerSecond / 1_000)) kbit/s, \(Int(framesPerSecond)) fps, "
-                + "\(Int(meanLatency)) ms, 95 % \(Int(latency95)) ms"
+                + "\(meanLatency.rounded()) ms, 95 % \(latency95.rounded()) ms"
         }
     }
 
@@ -148,9 +148,14 @@ final class PublishedCall {
         simulation.schedule(at: now + .seconds(1)) { [unowned self] in mark($0) }
     }
 
+    /// Called when sound that arrived is played.
+    var onSound: (Instant) -> Void = { _ in }
+
     private func playSound(_ now: Instant) {
         simulation.schedule(at: now + .milliseconds(20)) { [unowned self] in playSound($0) }
-        let isGap = if case .packet = receiver.popAudio(now: now) { false } else { true }
+        let output = receiver.popAudio(now: now)
+        let isGap = if case .packet = output { false } else { true }
+        if !isGap { onSound(now) }
         guard soundPulls > 0 || !isGap else { return }
         soundPulls += 1
         if isGap { soundGaps += 1 }

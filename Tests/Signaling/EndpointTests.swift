@@ -425,8 +425,9 @@ import Testing
     @Test("RFC 9725 §4.7: whoever sends needs a token that may publish the stream") func tokens() throws {
         var scene = try Scene(.whip)
         scene.world.core = AccessTests.world().core
-        let receiver = scene.world.core.opened(
-            room: "demo", token: AccessTests.token(.publisher), now: scene.world.now)
+        // Who is to watch only may not take what encoders send.
+        let own = AccessTests.token(.publisher, stream: "camera")
+        let receiver = scene.world.core.opened(room: "demo", token: own, now: scene.world.now)
         try scene.world.say(.join(version: 1, room: "demo"), receiver)
         try scene.world.say(.receive(stream: "camera"), receiver)
         func ask(

@@ -13,6 +13,7 @@ final class AudioReceivePipeline: Sendable {
     struct Counters {
         var totalSamplesReceived: UInt64 = 0
         var concealedSamples: UInt64 = 0
+        var insertedSamples: UInt64 = 0
         var audioLevel: Double = 0
     }
 
@@ -61,7 +62,11 @@ final class AudioReceivePipeline: Sendable {
                 let count = UInt64(frame.samplesPerChannel)
                 counters.withLock { counters in
                     counters.totalSamplesReceived += count
-                    if case .lost = input.output { counters.concealedSamples += count }
+                    switch input.output {
+                    case .lost: counters.concealedSamples += count
+                    case .expand: counters.insertedSamples += count
+                    case .packet, .empty: break
+                    }
                     counters.audioLevel = frame.level
                 }
                 sink?.receive(frame)
@@ -73,7 +78,7 @@ final class AudioReceivePipeline: Sendable {
         switch output {
         case .packet(let bytes, rtpTimestamp: _): try decoder.decode(bytes)
         case .lost(nextPacketForFEC: let next?): try decoder.decodeLost(next: next)
-        case .lost(nextPacketForFEC: nil): try decoder.decodeLost()
+        case .lost(nextPacketForFEC: nil), .expand: try decoder.decodeLost()
         case .empty: nil
         }
     }

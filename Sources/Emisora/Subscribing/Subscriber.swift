@@ -8,24 +8,20 @@ import Synchronization
 
 /// A stream that is received: decoded pictures and sound go to sinks on media threads.
 ///
+/// The timestamps of pictures and of sound are of one clock, the machine's monotonic one, and say when each is to be seen
+/// or heard; what was captured together has the same, once the sender has told how its clocks go together. They rise in
+/// the rhythm of capture, free of the network's jitter, so a recorder may take them as they are. By default pictures
+/// reach the sink at that time, sound when the samples before it end.
+///
 /// ```swift
 /// let subscriber = Subscriber(videoSink: myView)
 /// try await session.subscribe(subscriber, to: "robot")
 /// ```
 public final class Subscriber: Sendable {
-    public struct Options: Sendable {
-        /// Of the frames that the audio sink gets: 1, or 2, which asks the publisher for stereo (RFC 7587 §6.1 `stereo`).
-        public var audioChannels: Int
-
-        /// - Parameter audioChannels: other values are taken for the nearest of 1 and 2.
-        public init(audioChannels: Int = 1) {
-            self.audioChannels = min(2, max(1, audioChannels))
-        }
-    }
-
-    public let options: Options
     let video: VideoReceivePipeline
     let audio: AudioReceivePipeline
+    /// How the stream is received; fixed when the subscriber is made.
+    public let options: Options
     private let hooks = Mutex(Hooks())
 
     private struct Hooks {
@@ -34,15 +30,18 @@ public final class Subscriber: Sendable {
     }
 
     /// - Parameters:
-    ///   - videoSink: gets each decoded picture; its timestamp is when its first packet arrived, and its rotation says
-    ///     how to turn it before it is shown (``VideoConverter/upright(_:)``).
-    ///   - audioSink: gets 20 ms of sound at a time.
+    ///   - videoSink: gets each decoded picture; its timestamp is when it is to be shown, and its rotation says how to turn
+    ///     it before that (``VideoConverter/upright(_:)``).
+    ///   - audioSink: gets 20 ms of sound at a time; its timestamp is when its first sample is to be heard.
+    ///   - options: when pictures come, how much delay they may have, and what sound is like.
     public init(
         videoSink: (any VideoFrameSink)? = nil, audioSink: (any AudioFrameSink)? = nil, options: Options = Options()
     ) {
         self.options = options
         let relay = Relay()
-        video = VideoReceivePipeline(sink: videoSink) { relay.subscriber?.needKeyFrame() }
+        video = VideoReceivePipeline(sink: videoSink, isTimed: options.playout == .synchronized) {
+            relay.subscriber?.needKeyFrame()
+        }
         audio = AudioReceivePipeline(sink: audioSink, channels: options.audioChannels)
         relay.subscriber = self
     }
@@ -102,13 +101,19 @@ final class Reception: TurnParticipant {
         self.subscriber = subscriber
         self.peer = peer
         lastPictureAt = now
+        var options = PlayoutOptions()
+        options.isSynchronized = subscriber.options.playout == .synchronized
+        options.minimumDelay = subscriber.options.jitterBufferTarget
+        options.maximumDelay = subscriber.options.maximumJitterDelay
+        peer.engine.playoutOptions = options
     }
 
-    /// Fetches the frames that became complete.
+    /// Fetches the frames that are complete and due.
     func advance(now: Instant) {
         while let frame = peer.engine.pollVideoFrame(now: now) {
             lastPictureAt = now
-            subscriber.video.push(frame, timestamp: frame.firstPacketReceivedAt)
+            subscriber.video.push(frame)
+            peer.engine.setVideoProcessingDelay(subscriber.video.processingDelay)
         }
         if nextAudioAt == nil, peer.engine.connectionState == .connected { nextAudioAt = now }
     }

@@ -32,7 +32,7 @@ public struct AudioFrame: Sendable {
 
     public let format: AudioFormat
     public let samples: AudioSamples
-    /// When the first sample was taken, on the monotonic clock.
+    /// When the first sample was taken, on the monotonic clock; of sound that was received, when it is to be heard.
     public var timestamp: Instant
 
     /// - Throws: If the format is not valid, the samples are of another kind than the format says, do not fill all

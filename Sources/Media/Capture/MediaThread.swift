@@ -91,15 +91,15 @@ package final class MediaThread: Sendable {
         monitor.notifyAll()
     }
 
-    /// Sleeps until `wake`; `false` as soon as the thread is to end.
-    package func waitForWork() -> Bool {
-        let hasWork = monitor.wait(until: .distantFuture) { state -> Bool? in
+    /// Sleeps until `wake`, or until `deadline`; `false` as soon as the thread is to end.
+    package func waitForWork(until deadline: Instant = .distantFuture) -> Bool {
+        let hasWork = monitor.wait(until: deadline) { state -> Bool? in
             guard state.phase == .running else { return false }
             guard state.isWoken else { return nil }
             state.isWoken = false
             return true
         }
-        return hasWork ?? false
+        return hasWork ?? true
     }
 
     /// Sleeps until `deadline`; `false` as soon as the thread is to end.

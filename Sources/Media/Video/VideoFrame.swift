@@ -12,7 +12,7 @@ import EmisoraCore
 /// ```
 public struct VideoFrame: Sendable {
     public let format: VideoFormat
-    /// When the picture was taken, on the monotonic clock.
+    /// When the picture was taken, on the monotonic clock; of a picture that was received, when it is to be shown.
     public var timestamp: Instant
     /// How far receivers must turn the picture clockwise to show it upright.
     public var rotation: VideoRotation

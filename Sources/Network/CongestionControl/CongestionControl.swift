@@ -5,7 +5,7 @@ import EmisoraCore
 /// A plain control: draft-ietf-rmcat-gcc-02 in its sender-side form (delay by transport-wide feedback, loss beside it),
 /// without probing, and bounded by what receivers ask for. A peer that gives no transport feedback is judged by its
 /// receiver reports: by their loss and by the round trip, which shows the queue too. A peer that says nothing at all is
-/// sent less and less, down to a safe rate; ``CircuitBreaker`` then ends the sending.
+/// sent less and less, down to a safe rate (``OutageRecovery``); ``CircuitBreaker`` then ends the sending.
 ///
 /// It knows no encoder, packets or clock: structs in, a ``CongestionDecision`` out. What is above it does with a decision:
 /// the encoder gets `targetBitrate`, ``Pacer`` the pacing rate and the window.
@@ -43,12 +43,10 @@ package struct CongestionControl: Sendable {
     }
 
     private static let transportFeedbackLifetime: Duration = .seconds(2)
-    private static let silenceLimit: Duration = .seconds(3)
     private static let limitPatience: Duration = .seconds(5)
     private static let leastQueue: Duration = .milliseconds(5)
-    /// Feedback comes ten times a second; a gap like this is an outage.
-    private static let feedbackGap: Duration = .seconds(1)
-    private static let interval: Duration = .seconds(1)
+    /// So soon is a silent peer noticed.
+    private static let interval: Duration = .milliseconds(250)
     /// After that time at the ceiling a limit that showed itself is forgotten: it was a passing one.
     private static let limitMemory: Duration = .seconds(10)
 
@@ -69,13 +67,13 @@ package struct CongestionControl: Sendable {
     private var limits = ReceiverLimits()
     private var roundTripTime: Duration = .milliseconds(100)
     private var lastTransportFeedbackAt: Instant?
-    private var heardAt: Instant?
+    private var outage = OutageRecovery()
+    /// What may be sent in spite of the peer's silence.
+    private var silenceLimit: Double?
     private var nextInterval: Instant
     private var lastRoundTripDecreaseAt: Instant?
     /// When the path last showed that it carries no more.
     private var limitedAt: Instant?
-    /// What was sent when the peer fell silent.
-    private var rateBeforeSilence: Double?
 
     package init(_ options: Options, now: Instant) {
         var options = options
@@ -109,15 +107,13 @@ package struct CongestionControl: Sendable {
 
     /// A packet left.
     package mutating func packetSent(byteCount: Int, now: Instant) {
-        // After a pause the peer gets its time to answer again.
-        if heardAt == nil || !sent.isSending(now: now) { heardAt = now }
+        outage.packetSent(now: now)
         sent.add(byteCount: byteCount, now: now)
     }
 
     /// Sending is taken up again after the peer's silence had ended it.
     package mutating func resume(now: Instant) {
-        restoreRate()
-        heardAt = now
+        _ = comeBack(hasTransportFeedback: hasTransportFeedback(now: now), now: now)
         decide(nil, now: now)
     }
 
@@ -125,10 +121,14 @@ package struct CongestionControl: Sendable {
     package mutating func handle(_ feedback: TransportFeedback) -> CongestionDecision {
         let now = feedback.receivedAt
         var feedback = feedback
-        // What was lost while the path was dead says nothing of its rate.
-        if isBackFromOutage(longerThan: Self.feedbackGap, now: now) { feedback.packets.removeAll { $0.arrival == nil } }
-        heardAt = now
+        _ = comeBack(hasTransportFeedback: true, now: now)
+        outage.removeLosses(from: &feedback)
         lastTransportFeedbackAt = now
+        if let limit = outage.limit(shownBy: feedback, target: target) {
+            restart(at: limit)
+            outage.end()
+            limitedAt = now
+        }
         trend.handle(feedback)
         acknowledged.handle(feedback)
         queue.handle(feedback)
@@ -151,8 +151,7 @@ package struct CongestionControl: Sendable {
     @discardableResult
     package mutating func handle(_ report: LossReport) -> CongestionDecision {
         let now = report.receivedAt
-        let isBack = isBackFromOutage(longerThan: Self.silenceLimit, now: now)
-        heardAt = now
+        let isBack = comeBack(hasTransportFeedback: hasTransportFeedback(now: now), now: now)
         guard !hasTransportFeedback(now: now), !isBack else { return decision }
         let isLoss = lossBased.update(
             lost: report.lost, expected: report.expected, sentBitsPerSecond: sent.bitsPerSecond(now: now),
@@ -189,15 +188,11 @@ package struct CongestionControl: Sendable {
         guard now >= nextInterval else { return decision }
         nextInterval = now + Self.interval
         limits.refresh(now: now)
-        guard let heardAt, sent.isSending(now: now), now - heardAt > Self.silenceLimit else {
-            return decide(nil, now: now)
-        }
         let safe = Double(min(options.ceiling, max(options.floor, options.safe)).bitsPerSecond)
-        let target = Double(decision.targetBitrate.bitsPerSecond)
-        if rateBeforeSilence == nil { rateBeforeSilence = target }
-        guard target > safe else { return decide(.silence, now: now) }
-        lossBased.cap(at: max(safe, target * 0.7))
-        return decide(.silence, now: now)
+        silenceLimit = outage.limit(
+            target: target, safe: safe, hasTransportFeedback: hasTransportFeedback(now: now),
+            roundTripTime: roundTripTime, now: now)
+        return decide(silenceLimit == nil ? nil : .silence, now: now)
     }
 
     // MARK: Inside
@@ -206,18 +201,22 @@ package struct CongestionControl: Sendable {
         lastTransportFeedbackAt.map { now - $0 < Self.transportFeedbackLifetime } ?? false
     }
 
-    /// Whether the peer speaks again after it said nothing for a while. Half of what was sent before is taken to be carried:
-    /// the way from the safe rate up would take most of a minute.
-    private mutating func isBackFromOutage(longerThan gap: Duration, now: Instant) -> Bool {
-        guard let heardAt, now - heardAt > gap, sent.isSending(now: now) else { return false }
-        restoreRate()
+    private var target: Double { Double(decision.targetBitrate.bitsPerSecond) }
+
+    /// Whether the peer speaks again after it said nothing for a while. What was known of the path is forgotten then.
+    private mutating func comeBack(hasTransportFeedback: Bool, now: Instant) -> Bool {
+        silenceLimit = nil
+        let rate = outage.heard(target: target, hasTransportFeedback: hasTransportFeedback, now: now)
+        guard let rate else { return false }
+        restart(at: rate)
+        trend = DelayTrend()
+        acknowledged = AcknowledgedRate()
         return true
     }
 
-    private mutating func restoreRate() {
-        guard let before = rateBeforeSilence.take(), before / 2 > lossBased.bitsPerSecond else { return }
-        lossBased.restart(at: before / 2)
-        delayBased = DelayBasedControl(bitsPerSecond: before / 2)
+    private mutating func restart(at rate: Double) {
+        lossBased.restart(at: rate)
+        delayBased = DelayBasedControl(bitsPerSecond: rate)
     }
 
     /// Whether the path carried all that was wanted so far.
@@ -228,10 +227,10 @@ package struct CongestionControl: Sendable {
 
     /// A rate on a path without known limit doubles within a second, as a search for the limit; one that has met it
     /// creeps, and walks once that is some time ago.
-    private func growth(now: Instant) -> Double {
+    private mutating func growth(now: Instant) -> Double {
         // Reports come a second apart: by the next one a bolder step would have filled a queue.
         guard hasTransportFeedback(now: now) else { return isFree(now: now) ? 0.25 : 0.08 }
-        if isFree(now: now) { return 1 }
+        if outage.isRecovering(target: target, now: now) || isFree(now: now) { return 1 }
         return limitedAt.map { now - $0 > Self.limitPatience } ?? true ? 0.25 : 0.08
     }
 
@@ -268,8 +267,12 @@ package struct CongestionControl: Sendable {
         if standing > 0.05 {
             bound(limit * (1 - min(0.4, standing - 0.05)), .delay)
         }
+        if let silenceLimit { bound(silenceLimit, .silence) }
         let why = lowered ?? reason
-        if why == .delay || why == .loss { limitedAt = now }
+        if why == .delay || why == .loss {
+            limitedAt = now
+            outage.end()
+        }
         var target = max(limit, Double(options.floor.bitsPerSecond))
         if let maximum = limits.temporaryMaximum { target = min(target, Double(maximum.bitsPerSecond)) }
         decision.reason = why
@@ -287,7 +290,7 @@ package struct CongestionControl: Sendable {
     /// What may be on its way: what the path holds, one interval of feedback, and a queue of 300 ms, beyond which more
     /// would only wait there. Only while feedback comes.
     private func congestionWindow(rate: Double, now: Instant) -> Int? {
-        guard hasTransportFeedback(now: now) else { return nil }
+        guard hasTransportFeedback(now: now), silenceLimit == nil else { return nil }
         let seconds = max(0.05, roundTripTime.inSeconds) + 0.4
         return max(7_200, Int(rate / 8 * seconds))
     }

@@ -7,7 +7,8 @@ package struct KeyFrameRequester: Equatable, Sendable {
         case wanted(askAt: Instant)
     }
 
-    package let retryInterval: Duration
+    /// Changes what the next request does.
+    package var retryInterval: Duration
     private var state: State = .satisfied
 
     package init(retryInterval: Duration = .seconds(1)) {

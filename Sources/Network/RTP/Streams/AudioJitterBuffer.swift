@@ -2,13 +2,15 @@ import EmisoraCore
 
 /// Evens out the arrival of sound packets: the player pulls one packet at a time, at its own pace.
 ///
-/// The delay is a target between `minimumDelay` and `maximumDelay` that follows how unevenly packets arrive. What has
-/// piled up beyond it, after a burst or because the sender's clock is faster, is shortened a packet at a time.
+/// The delay is a target between `minimumDelay` and `maximumDelay` that follows how unevenly packets arrive, but no less
+/// than what lining up with pictures takes. What has piled up beyond it, after a burst or because the sender's clock is
+/// faster, is shortened a packet at a time; what is missing to it is made up, a packet's length at a time.
 ///
 /// ```swift
 /// switch buffer.pop(now: now) {
 /// case .packet(let bytes, let timestamp): decoder.decode(bytes)
 /// case .lost(let next): next.map(decoder.decodeFEC) ?? decoder.conceal()
+/// case .expand: decoder.conceal()
 /// case .empty: break  // silence, or the decoder's concealment for a moment
 /// }
 /// ```
@@ -17,7 +19,7 @@ package struct AudioJitterBuffer: Sendable {
         package var minimumDelay: Duration = .milliseconds(20)
         package var maximumDelay: Duration = .milliseconds(60)
         /// What is kept at most; the oldest go first.
-        package var packetLimit = 50
+        package var packetLimit = 100
         /// A payload above this is no sound packet and not kept.
         package var payloadByteLimit = 4096
 
@@ -29,6 +31,8 @@ package struct AudioJitterBuffer: Sendable {
         /// A packet is missing while later ones are there. If the very next one is there it comes with it, since it may
         /// carry forward error correction; it will be handed out itself at the next pull.
         case lost(nextPacketForFEC: [UInt8]?)
+        /// Nothing is missing: sound is to be drawn out for one pull, so that what follows comes that much later.
+        case expand
         /// Nothing to play: not begun, the sender is silent, or the network has run dry.
         case empty
     }
@@ -60,15 +64,28 @@ package struct AudioJitterBuffer: Sendable {
     private static let emptyPullLimit = 5
     /// Pulls over which the delay must never fall to the target before it is shortened.
     private static let observedPulls = 50
+    /// … and over which it must always be too short before it is lengthened: by 40 ms a second.
+    private static let expansionPulls = 25
+    /// The longest delay that lining up with pictures may take.
+    package static let longestSynchronizationDelay: Duration = .milliseconds(500)
 
     package let configuration: Configuration
-    /// The delay that is aimed at.
-    package private(set) var targetDelay: Duration
+    /// What the network's jitter takes.
+    package private(set) var networkDelay: Duration
     package private(set) var concealmentEvents: UInt64 = 0
     package private(set) var packetsRemovedForAcceleration: UInt64 = 0
+    /// The same in ticks of the RTP clock.
+    package private(set) var removedSamplesForAcceleration: UInt64 = 0
+    package private(set) var packetsInsertedForDeceleration: UInt64 = 0
+    /// What lining up with pictures takes at the least: how much sound is to wait when it is pulled.
+    package var synchronizationDelay: Duration = .zero {
+        didSet { synchronizationDelay = max(.zero, min(Self.longestSynchronizationDelay, synchronizationDelay)) }
+    }
     /// Packets handed out, and how long they had waited, in seconds.
     package private(set) var emittedCount: UInt64 = 0
     package private(set) var totalDelay: Double = 0
+    package private(set) var totalTargetDelay: Double = 0
+    package private(set) var totalNetworkDelay: Double = 0
 
     private let clock: RTPTimestampClock
     private var state: State = .buffering
@@ -78,20 +95,26 @@ package struct AudioJitterBuffer: Sendable {
     private var packets: [Packet] = []
     private var emptyPulls = 0
     private var lateness = ArrivalLateness()
-    private var smallestExcess: Int64 = .max
-    private var pullsObserved = 0
+    private var shortest = ShortestDelay()
+    private var recentShortest = ShortestDelay()
 
     package init(clockRate: Int, configuration: Configuration = Configuration()) {
         clock = RTPTimestampClock(rate: clockRate, offset: 0)
         self.configuration = configuration
-        targetDelay = configuration.minimumDelay
+        networkDelay = configuration.minimumDelay
     }
+
+    /// The delay that is aimed at.
+    package var targetDelay: Duration { max(networkDelay, synchronizationDelay) }
+
+    /// The least sound that waited at a pull, of the last half second; `nil` while not enough is known.
+    package var delay: Duration? { recentShortest.last.map(duration) }
 
     package var packetCount: Int { packets.count }
 
     /// How much sound waits.
     package var bufferedDuration: Duration {
-        .nanoseconds(bufferedTicks * 1_000_000_000 / Int64(clock.rate))
+        duration(bufferedTicks)
     }
 
     /// - Parameter isRedundant: Carried once more by a later packet: where it brings nothing new its arrival says nothing
@@ -135,6 +158,10 @@ package struct AudioJitterBuffer: Sendable {
             }
             emptyPulls = 0
             if first.number == next || first.number - next > Self.concealmentLimit {
+                if isTooShort() {
+                    packetsInsertedForDeceleration += 1
+                    return .expand
+                }
                 shortenIfTooLong()
                 return emitFirst(now: now)
             }
@@ -152,8 +179,8 @@ package struct AudioJitterBuffer: Sendable {
         floor = nil
         emptyPulls = 0
         lateness = ArrivalLateness()
-        smallestExcess = .max
-        pullsObserved = 0
+        shortest = ShortestDelay()
+        recentShortest = ShortestDelay()
     }
 
     // MARK: Inside
@@ -169,18 +196,30 @@ package struct AudioJitterBuffer: Sendable {
         floor = packet.number + 1
         emittedCount += 1
         totalDelay += max(0, (now - packet.receivedAt).inSeconds)
+        totalTargetDelay += targetDelay.inSeconds
+        totalNetworkDelay += networkDelay.inSeconds
         return .packet(packet.bytes, rtpTimestamp: packet.timestamp)
     }
 
     /// Leaves one packet out if over a whole second the buffer never came down to its target and a packet more.
     private mutating func shortenIfTooLong() {
-        guard let first = packets.first else { return }
-        smallestExcess = min(smallestExcess, bufferedTicks - clock.ticks(in: targetDelay) - Int64(first.duration))
-        pullsObserved += 1
-        guard pullsObserved >= Self.observedPulls else { return }
-        if smallestExcess > 0, packets.count > 1 { removeFirst() }
-        pullsObserved = 0
-        smallestExcess = .max
+        guard let first = packets.first, let least = shortest.observe(bufferedTicks, pulls: Self.observedPulls) else {
+            return
+        }
+        if least > clock.ticks(in: targetDelay) + Int64(first.duration), packets.count > 1 { removeFirst() }
+    }
+
+    /// Whether so little waited over a while that a packet's length more comes nearer to what pictures ask for. Jitter does
+    /// not ask: where its target is higher than what waits, the network runs dry and lengthens the delay by itself.
+    private mutating func isTooShort() -> Bool {
+        guard let first = packets.first,
+            let least = recentShortest.observe(bufferedTicks, pulls: Self.expansionPulls)
+        else { return false }
+        return least + Int64(first.duration) / 2 < clock.ticks(in: synchronizationDelay)
+    }
+
+    private func duration(_ ticks: Int64) -> Duration {
+        .nanoseconds(ticks &* 1_000_000_000 / Int64(clock.rate))
     }
 
     private mutating func shortenToTarget() {
@@ -192,6 +231,7 @@ package struct AudioJitterBuffer: Sendable {
     private mutating func removeFirst() {
         let packet = packets.removeFirst()
         packetsRemovedForAcceleration += 1
+        removedSamplesForAcceleration += UInt64(packet.duration)
         floor = packet.number + 1
         if case .playing = state, let first = packets.first { state = .playing(next: first.number) }
     }
@@ -199,9 +239,28 @@ package struct AudioJitterBuffer: Sendable {
     private mutating func observe(timestamp: UInt32, now: Instant) {
         let ticks = Int64(Int32(bitPattern: clock.timestamp(at: now) &- timestamp))
         let late = lateness.observe(transit: ticks, clockRate: Int64(clock.rate))
-        targetDelay = max(
+        networkDelay = max(
             configuration.minimumDelay,
             min(configuration.maximumDelay, .nanoseconds(late * 1_000_000_000 / Int64(clock.rate))))
+    }
+}
+
+/// The least sound that waited over a number of pulls.
+private struct ShortestDelay: Sendable {
+    private var least: Int64 = .max
+    private var pulls = 0
+    /// Of the last full number.
+    private(set) var last: Int64?
+
+    /// Takes what waits at a pull, in ticks; the least of so many pulls once they are over.
+    mutating func observe(_ ticks: Int64, pulls count: Int) -> Int64? {
+        least = min(least, ticks)
+        pulls += 1
+        guard pulls >= count else { return nil }
+        last = least
+        pulls = 0
+        least = .max
+        return last
     }
 }
 

@@ -32,10 +32,17 @@ package struct InboundRTPStatistics: Equatable, Sendable {
     /// `jitterBufferEmittedCount` frames or packets.
     package var jitterBufferDelay: Double = 0
     package var jitterBufferEmittedCount: UInt64 = 0
+    /// What was aimed at for each of them, summed up likewise, in seconds …
+    package var jitterBufferTargetDelay: Double = 0
+    /// … and what of it the network needed: without lining up sound and pictures, and without what the user wants.
+    package var jitterBufferMinimumDelay: Double = 0
     /// Sound: packets that were made up because they were missing.
     package var concealmentEvents: UInt64 = 0
     /// Sound: packets left out to shorten the delay.
     package var packetsRemovedForAcceleration: UInt64 = 0
+    package var removedSamplesForAcceleration: UInt64 = 0
+    /// Sound: how often a packet's length was made up to lengthen the delay.
+    package var packetsInsertedForDeceleration: UInt64 = 0
 
     package init() {}
 }

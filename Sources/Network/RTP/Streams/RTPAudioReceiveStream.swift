@@ -16,7 +16,7 @@ package struct RTPAudioReceiveStream: Sendable {
         }
     }
 
-    package let configuration: Configuration
+    package private(set) var configuration: Configuration
     /// The media SSRC, `nil` before the first packet.
     package private(set) var ssrc: UInt32?
     /// When the last packet came, by which the caller tells that a source has gone silent.
@@ -27,6 +27,13 @@ package struct RTPAudioReceiveStream: Sendable {
     private var unwrapper = SequenceUnwrapper()
     private var jitterBuffer: AudioJitterBuffer
     private var counters = InboundRTPStatistics()
+    /// What was handed out last, and when it is heard.
+    package private(set) var playing: PlayingMedia?
+
+    /// Follows a later description: payload types. All else goes on.
+    package mutating func renegotiate(_ configuration: Configuration) {
+        self.configuration = configuration
+    }
 
     package init(_ configuration: Configuration) {
         self.configuration = configuration
@@ -104,11 +111,20 @@ package struct RTPAudioReceiveStream: Sendable {
 
     /// What to play next; see ``AudioJitterBuffer/pop(now:)``.
     package mutating func pop(now: Instant) -> AudioJitterBuffer.Output {
-        jitterBuffer.pop(now: now)
+        let output = jitterBuffer.pop(now: now)
+        if case .packet(_, let timestamp) = output { playing = PlayingMedia(timestamp: timestamp, at: now) }
+        return output
     }
 
     /// The delay that the jitter buffer aims at.
     package var targetDelay: Duration { jitterBuffer.targetDelay }
+    /// The least sound that waited lately; `nil` while not enough is known.
+    package var delay: Duration? { jitterBuffer.delay }
+    /// What lining up with pictures takes at the least.
+    package var synchronizationDelay: Duration {
+        get { jitterBuffer.synchronizationDelay }
+        set { jitterBuffer.synchronizationDelay = newValue }
+    }
 
     /// Takes the time of capture that a packet of the media SSRC carries (`abs-capture-time`).
     package mutating func handle(
@@ -141,13 +157,18 @@ package struct RTPAudioReceiveStream: Sendable {
         statistics.jitter = reception?.jitter ?? 0
         statistics.jitterBufferDelay = jitterBuffer.totalDelay
         statistics.jitterBufferEmittedCount = jitterBuffer.emittedCount
+        statistics.jitterBufferTargetDelay = jitterBuffer.totalTargetDelay
+        statistics.jitterBufferMinimumDelay = jitterBuffer.totalNetworkDelay
         statistics.concealmentEvents = jitterBuffer.concealmentEvents
         statistics.packetsRemovedForAcceleration = jitterBuffer.packetsRemovedForAcceleration
+        statistics.removedSamplesForAcceleration = jitterBuffer.removedSamplesForAcceleration
+        statistics.packetsInsertedForDeceleration = jitterBuffer.packetsInsertedForDeceleration
         return statistics
     }
 
     private mutating func restart() {
         unwrapper = SequenceUnwrapper()
         jitterBuffer.reset()
+        playing = nil
     }
 }

@@ -25,7 +25,6 @@ package struct RTPVideoReceiveStream: Sendable {
         package var usesKeyFrameRequests = true
         package var jitterBuffer = VideoJitterBuffer.Configuration()
         package var nack = NackGenerator.Configuration()
-        package var keyFrameRetryInterval: Duration = .seconds(1)
 
         package init(payloadType: UInt8) {
             self.payloadType = payloadType
@@ -44,14 +43,14 @@ package struct RTPVideoReceiveStream: Sendable {
     /// Senders keep packets for about that long: what is missing after such a silence is not to be had any more.
     private static let outage: Duration = .seconds(1)
 
-    package let configuration: Configuration
+    package private(set) var configuration: Configuration
     /// The media SSRC, `nil` before the first packet.
     package private(set) var ssrc: UInt32?
     /// When the last packet came, by which the caller tells that a source has gone silent.
     package private(set) var lastPacketReceivedAt: Instant?
     package private(set) var senderClock: SenderClock
     /// The bounds that the sender sets for the time from capture to display (`playout-delay`); `nil`: none.
-    package private(set) var playoutDelay: ClosedRange<Duration>?
+    package var playoutDelay: ClosedRange<Duration>? { playout.timeline.bounds }
 
     private var orientations = VideoOrientationTrack()
     private var reception: ReceptionStatistics?
@@ -61,13 +60,16 @@ package struct RTPVideoReceiveStream: Sendable {
     private var nackGenerator: NackGenerator
     private var keyFrameRequester: KeyFrameRequester
     private var counters = InboundRTPStatistics()
+    /// When frames are shown, and those that wait for it.
+    package var playout: VideoPlayout
 
     package init(_ configuration: Configuration) {
         self.configuration = configuration
         senderClock = SenderClock(clockRate: configuration.clockRate)
+        playout = VideoPlayout(clockRate: configuration.clockRate)
         jitterBuffer = VideoJitterBuffer(configuration.jitterBuffer)
         nackGenerator = NackGenerator(configuration.nack)
-        keyFrameRequester = KeyFrameRequester(retryInterval: configuration.keyFrameRetryInterval)
+        keyFrameRequester = KeyFrameRequester()
     }
 
     /// Paces repeated NACKs, where the caller knows it (from ICE, or from the other direction's reports).
@@ -76,7 +78,17 @@ package struct RTPVideoReceiveStream: Sendable {
         set { nackGenerator.roundTripTime = newValue }
     }
 
+    /// Follows a later description: payload types and what the sender answers. All else goes on.
+    package mutating func renegotiate(_ configuration: Configuration) {
+        self.configuration = configuration
+    }
+
     // MARK: Packets
+
+    /// Whether such a packet repeats one of another source.
+    package func isRetransmission(payloadType: UInt8) -> Bool {
+        payloadType == configuration.rtxPayloadType || payloadType == configuration.redundancy?.redRTXPayloadType
+    }
 
     /// Whether a packet of this payload type is for this stream.
     package func accepts(payloadType: UInt8) -> Bool {
@@ -126,7 +138,7 @@ package struct RTPVideoReceiveStream: Sendable {
         guard header.ssrc == ssrc || isRetransmission else { return }
         // A retransmission has the timestamp of what it repeats (RFC 4588 §4).
         if let orientation = values.videoOrientation { orientations.note(orientation, timestamp: header.timestamp) }
-        if let bounds = values.playoutDelay?.durations { playoutDelay = bounds }
+        if let bounds = values.playoutDelay?.durations { playout.timeline.bounds = bounds }
     }
 
     /// Goes over to another SSRC, for a sender that changed it: everything of the old one is past.
@@ -135,16 +147,19 @@ package struct RTPVideoReceiveStream: Sendable {
         reception = ReceptionStatistics(ssrc: ssrc, clockRate: configuration.clockRate)
         senderClock = SenderClock(clockRate: configuration.clockRate)
         orientations = VideoOrientationTrack()
-        playoutDelay = nil
+        playout.timeline.bounds = nil
         restart()
     }
 
     // MARK: Outputs
 
-    /// The next frame in order of decoding.
+    /// The next frame in order of decoding, once it is due: a moment before it is shown, in which it is decoded.
     package mutating func pollFrame(now: Instant) -> ReceivedFrame? {
-        guard var frame = jitterBuffer.pollFrame() else { return nil }
-        if let orientation = orientations.orientation(at: frame.rtpTimestamp) { frame.orientation = orientation }
+        while var frame = jitterBuffer.pollFrame() {
+            if let orientation = orientations.orientation(at: frame.rtpTimestamp) { frame.orientation = orientation }
+            playout.add(frame)
+        }
+        guard let frame = playout.poll(now: now) else { return nil }
         counters.framesReceived += 1
         if frame.isKeyFrame { counters.keyFramesReceived += 1 }
         counters.jitterBufferDelay += max(0, (now - frame.firstPacketReceivedAt).inSeconds)
@@ -167,11 +182,13 @@ package struct RTPVideoReceiveStream: Sendable {
 
     /// The decoder cannot go on: frames are held back until the next key frame, which is asked for.
     package mutating func requestKeyFrame(now: Instant) {
+        counters.framesDropped += UInt64(playout.removeAll())
         jitterBuffer.waitForKeyFrame(now: now)
         update(now: now)
     }
 
     package mutating func handleTimeout(now: Instant) {
+        playout.handleTimeout(now: now)
         jitterBuffer.handleTimeout(now: now)
         update(now: now)
     }
@@ -181,6 +198,7 @@ package struct RTPVideoReceiveStream: Sendable {
         let deadlines = [
             jitterBuffer.nextDeadline, configuration.usesNack ? nackGenerator.nextDeadline : nil,
             configuration.usesKeyFrameRequests && ssrc != nil ? keyFrameRequester.nextDeadline : nil,
+            playout.nextDeadline,
         ]
         return deadlines.lazy.compactMap { $0 }.min()
     }
@@ -198,7 +216,9 @@ package struct RTPVideoReceiveStream: Sendable {
         var statistics = counters
         statistics.packetsLost = reception?.packetsLost ?? 0
         statistics.jitter = reception?.jitter ?? 0
-        statistics.framesDropped = jitterBuffer.framesDropped
+        statistics.framesDropped += jitterBuffer.framesDropped
+        statistics.jitterBufferTargetDelay = playout.totalTargetDelay
+        statistics.jitterBufferMinimumDelay = playout.totalNetworkDelay
         return statistics
     }
 
@@ -325,12 +345,17 @@ package struct RTPVideoReceiveStream: Sendable {
         update(now: now)
         if insertion == .keyFrameBegan {
             // Give the rest of it the time that a missing packet gets.
-            keyFrameRequester.postpone(by: configuration.jitterBuffer.maximumWait, now: now)
+            keyFrameRequester.postpone(by: jitterBuffer.maximumWait, now: now)
         }
     }
 
     /// Brings the feedback in line with what the jitter buffer is waiting for.
     private mutating func update(now: Instant) {
+        let patience = LossPatience(
+            roundTripTime: roundTripTime, jitter: .nanoseconds(Int64(min(1, reception?.jitter ?? 0) * 1e9)),
+            frameInterval: playout.timeline.frameInterval, isMended: configuration.usesNack)
+        jitterBuffer.maximumWait = patience.missingPacket
+        keyFrameRequester.retryInterval = patience.keyFrame
         if let floor = jitterBuffer.floor { nackGenerator.discard(before: floor) }
         switch jitterBuffer.state {
         case .decoding:
@@ -338,7 +363,7 @@ package struct RTPVideoReceiveStream: Sendable {
         case .waitingForKeyFrame:
             let delay: Duration =
                 if jitterBuffer.hasPartialKeyFrame {
-                    configuration.jitterBuffer.maximumWait
+                    jitterBuffer.maximumWait
                 } else if !jitterBuffer.hasBegun {
                     Self.startGrace
                 } else {
@@ -354,5 +379,6 @@ package struct RTPVideoReceiveStream: Sendable {
         jitterBuffer.reset()
         nackGenerator.reset()
         keyFrameRequester.satisfy()
+        playout.reset()
     }
 }

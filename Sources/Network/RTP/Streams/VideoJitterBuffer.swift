@@ -10,6 +10,8 @@ package struct ReceivedFrame: Equatable, Sendable {
     package var firstPacketReceivedAt: Instant
     /// When the packet arrived that completed it.
     package var receivedAt: Instant
+    /// When it is to be shown.
+    package var playAt: Instant
     /// The unwrapped number of the frame's first packet.
     package var firstSequenceNumber: Int64
     /// How the picture is to be turned before it is shown.
@@ -24,6 +26,7 @@ package struct ReceivedFrame: Equatable, Sendable {
         self.rtpTimestamp = rtpTimestamp
         self.firstPacketReceivedAt = firstPacketReceivedAt
         self.receivedAt = receivedAt
+        playAt = receivedAt
         self.firstSequenceNumber = firstSequenceNumber
     }
 }
@@ -36,11 +39,9 @@ package struct ReceivedFrame: Equatable, Sendable {
 ///     └─────────────────────┘ ◀───────────── └──────────┘
 ///                       a packet missing for longer than `maximumWait`, a broken frame, no more room
 ///
-/// A frame goes out the moment it and all before it are complete; playing at an even pace is the renderer's business.
+/// A frame goes out the moment it and all before it are complete; when it is to be shown is ``PlayoutTimeline``'s business.
 package struct VideoJitterBuffer: Sendable {
     package struct Configuration: Equatable, Sendable {
-        /// How long a missing packet is waited for before a key frame is needed.
-        package var maximumWait: Duration = .milliseconds(400)
         /// Packets that are kept at most; also the largest frame, in packets.
         package var packetLimit = 2048
         package var byteLimit = 8 << 20
@@ -81,6 +82,8 @@ package struct VideoJitterBuffer: Sendable {
     private static let longestGap: Int64 = 16
 
     package let configuration: Configuration
+    /// How long a missing packet is waited for before a key frame is needed; see ``LossPatience``.
+    package var maximumWait: Duration = .milliseconds(400)
     package private(set) var state: State = .waitingForKeyFrame
     /// A key frame was complete at least once since the start or the last reset.
     package private(set) var hasBegun = false
@@ -113,7 +116,7 @@ package struct VideoJitterBuffer: Sendable {
     package var hasPartialKeyFrame: Bool { !keyFrameStarts.isEmpty }
 
     /// When ``handleTimeout(now:)`` gives the wait up.
-    package var nextDeadline: Instant? { blockedSince.map { $0 + configuration.maximumWait } }
+    package var nextDeadline: Instant? { blockedSince.map { $0 + maximumWait } }
 
     /// Takes a packet's payload, without padding; an empty one or one that is not VP8 only fills its place.
     package mutating func insert(
