@@ -101,7 +101,8 @@ extension PeerEngine {
                 receiving.handle(report, ssrc: feedbackSSRC, wallClock: configuration.wallClock, now: now)
             }
             if videoSender?.handle(packet, wallClock: configuration.wallClock, now: now) == true {
-                events.append(.keyFrameNeeded)
+                // A datagram holds a hundred requests, which are one.
+                if events.last != .keyFrameNeeded { events.append(.keyFrameNeeded) }
             }
             _ = audioSender?.handle(packet, wallClock: configuration.wallClock, now: now)
             handleFeedback(packet, now: now)
