@@ -20,6 +20,7 @@ let package = Package(
     ],
     targets: [
         // Floor 0: one shim per C library.
+        .target(name: "CEmisoraCurl", path: "Sources/C/Curl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CEmisoraVPX", path: "Sources/C/VPX", linkerSettings: [.linkedLibrary("vpx")]),
         .target(name: "CEmisoraOpus", path: "Sources/C/Opus", linkerSettings: [.linkedLibrary("opus")]),
         .target(name: "CEmisoraSRTP", path: "Sources/C/SRTP", linkerSettings: [.linkedLibrary("srtp2")]),
@@ -29,7 +30,7 @@ let package = Package(
         .target(name: "CEmisoraYUV", path: "Sources/C/YUV", linkerSettings: [.linkedLibrary("yuv")]),
         .target(
             name: "CEmisoraWebsockets", path: "Sources/C/Websockets",
-            linkerSettings: [.linkedLibrary("websockets")]),
+            linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("crypto")]),
         .target(name: "CEmisoraLinux", path: "Sources/C/Linux"),
         .target(name: "CEmisoraJPEG", path: "Sources/C/JPEG", linkerSettings: [.linkedLibrary("turbojpeg")]),
         .target(name: "CEmisoraV4L2", path: "Sources/C/V4L2", linkerSettings: [.linkedLibrary("v4l2")]),
@@ -120,13 +121,16 @@ let package = Package(
             dependencies: ["CEmisoraWebsockets", "EmisoraSignalingProtocol"],
             path: "Sources/Network/SignalingClient"),
 
+        .target(name: "EmisoraHTTPClient", dependencies: ["CEmisoraCurl"], path: "Sources/Network/HTTPClient"),
+
         // Floor 7: the public product.
         .target(
             name: "Emisora",
             dependencies: [
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
-                "EmisoraEventLoop", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing", "EmisoraRTP", "EmisoraSDP",
-                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraTLS", "EmisoraTURN",
+                "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing",
+                "EmisoraRTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
+                "EmisoraTLS", "EmisoraTURN",
                 "EmisoraVideo",
             ],
             path: "Sources/Emisora"),
@@ -150,7 +154,9 @@ let package = Package(
         // Floor 8
         .target(
             name: "EmisoraSignalingServer",
-            dependencies: ["CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingProtocol"],
+            dependencies: [
+                "CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingProtocol", "EmisoraTLS",
+            ],
             path: "signaling/Server"),
 
         // Floor 9
@@ -187,17 +193,20 @@ let package = Package(
         .testTarget(
             name: "EmisoraTests",
             dependencies: [
-                "Emisora", "EmisoraCore", "EmisoraEventLoop", "EmisoraICE", "EmisoraSignalingClient",
-                "EmisoraSignalingProtocol",
+                "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
+                "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSTUN",
+                "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
             ],
             path: "Tests/Emisora"),
+        .testTarget(name: "EmisoraHTTPClientTests", dependencies: ["EmisoraHTTPClient"], path: "Tests/HTTPClient"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
         .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),
         .testTarget(
             name: "EmisoraSignalingTests",
             dependencies: [
-                "EmisoraCore", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer",
+                "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
+                "EmisoraSignalingServer",
             ],
             path: "Tests/Signaling"),
         .testTarget(

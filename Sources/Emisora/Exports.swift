@@ -2,5 +2,6 @@
 @_exported import EmisoraAudio
 @_exported import EmisoraCapture
 @_exported import EmisoraCore
+@_exported import EmisoraProcessing
 @_exported import EmisoraTURN
 @_exported import EmisoraVideo

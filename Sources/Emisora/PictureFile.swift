@@ -8,7 +8,7 @@ public enum PictureFile {
         public let description: String
     }
 
-    /// Writes a picture as PNG, in its own colours, upright or not as it lies.
+    /// Writes a picture as PNG, in its own colours, turned upright.
     public static func writePNG(_ frame: VideoFrame, to path: String) throws(WriteError) {
         let bytes: [UInt8]
         do throws(ConversionError) {

@@ -1,6 +1,7 @@
 import EmisoraCapture
 import EmisoraCore
 import EmisoraPeerEngine
+import EmisoraRTP
 
 /// Figures of a session. Names are those of W3C webrtc-stats where it has one.
 public struct SessionStatistics: Sendable {
@@ -30,6 +31,10 @@ public struct PublisherStatistics: Sendable {
     public var packetsSent: UInt64
     public var bytesSent: UInt64
     public var retransmittedPacketsSent: UInt64
+    /// Sent against losses before they happened: parity packets of pictures, and packets of sound that later ones carried
+    /// once more.
+    public var fecPacketsSent: UInt64
+    public var fecBytesSent: UInt64
     public var nackCount: UInt64
     public var pliCount: UInt64
     public var firCount: UInt64
@@ -41,6 +46,8 @@ public struct PublisherStatistics: Sendable {
     /// without receivers.
     public var availableOutgoingBitrate: DataRate?
     public var qualityLimitationReason: QualityLimitationReason
+    /// One for each of ``Publisher/Options/encodings``; empty without simulcast.
+    public var encodings: [EncodingStatistics]
     public var delivery: [DeliveryLedger]
     /// One for each present receiver.
     public var transports: [TransportStatistics]
@@ -53,6 +60,8 @@ public enum QualityLimitationReason: String, Hashable, Sendable {
     case none
     /// A receiver's path carries less than the wanted bitrate.
     case bandwidth
+    /// A receiver can decode only smaller pictures, or fewer.
+    case other
 }
 
 /// Figures of a stream that is received.
@@ -69,10 +78,23 @@ public struct SubscriberStatistics: Sendable {
     public var packetsLost: Int64
     /// Of the packets received: those that came again after they were lost (W3C `retransmittedPacketsReceived`).
     public var retransmittedPacketsReceived: UInt64
+    /// Parity packets of pictures, and packets of sound that later ones carried once more; of these, those that brought
+    /// nothing new; and lost packets that came back by them.
+    public var fecPacketsReceived: UInt64
+    public var fecBytesReceived: UInt64
+    public var fecPacketsDiscarded: UInt64
+    public var packetsRepaired: UInt64
     public var jitter: Double
     public var nackCount: UInt64
     public var pliCount: UInt64
+    /// The bounds that the sender sets for the time from capture to display (`playout-delay`); `nil`: none.
+    public var playoutDelay: ClosedRange<Duration>?
+    /// Root mean square of the last 20 ms that were decoded, 0…1.
     public var audioLevel: Double
+    /// What the sender says of its sound in the last packet, 0…1 (RFC 6464); `nil` where it says nothing.
+    public var announcedAudioLevel: Double?
+    /// Whether the sender takes that for voice; `nil` where it says nothing.
+    public var voiceActivity: Bool?
     public var totalSamplesReceived: UInt64
     public var concealedSamples: UInt64
     public var currentRoundTripTime: Double?
@@ -105,14 +127,21 @@ extension SessionCore {
             audioFramesEncoded: audio.framesEncoded, audioLevel: audio.audioLevel,
             subscriberCount: publication.connected.count, framesSent: totals.framesSent,
             packetsSent: totals.packetsSent, bytesSent: totals.bytesSent,
-            retransmittedPacketsSent: totals.retransmittedPacketsSent, nackCount: totals.nackCount,
-            pliCount: totals.pliCount, firCount: totals.firCount,
+            retransmittedPacketsSent: totals.retransmittedPacketsSent, fecPacketsSent: totals.fecPacketsSent,
+            fecBytesSent: totals.fecBytesSent, nackCount: totals.nackCount, pliCount: totals.pliCount,
+            firCount: totals.firCount,
             roundTripTime: peers.compactMap { $0.remoteInboundVideo?.roundTripTime }.max(),
             targetBitrate: rates.targetBitrate, availableOutgoingBitrate: rates.availableOutgoingBitrate,
-            qualityLimitationReason: rates.isLimited ? .bandwidth : .none,
+            qualityLimitationReason: limitation(of: publication.fanout, rates),
+            encodings: encodingStatistics(publication, peers),
             delivery: Array(publication.fanout.ledgers.values) + [publication.pastDelivery],
             transports: publication.peers.values.map(transportStatistics),
             lastError: video.lastError ?? audio.lastError)
+    }
+
+    private func limitation(of fanout: MediaFanout, _ rates: EncoderRate.Statistics) -> QualityLimitationReason {
+        if rates.isLimited { return .bandwidth }
+        return fanout.receiverLimits == VideoLimits() ? .none : .other
     }
 
     private func subscriberStatistics(_ subscription: Subscription) -> SubscriberStatistics {
@@ -120,18 +149,24 @@ extension SessionCore {
         let video = subscriber.video.statistics
         let audio = subscriber.audio.statistics
         let peer = subscription.reception.peer.engine.statistics
+        func sum(_ path: KeyPath<InboundRTPStatistics, UInt64>) -> UInt64 {
+            (peer.inboundVideo?[keyPath: path] ?? 0) + (peer.inboundAudio?[keyPath: path] ?? 0)
+        }
         return SubscriberStatistics(
             stream: subscription.stream, framesReceived: peer.inboundVideo?.framesReceived ?? 0,
             framesDecoded: video.framesDecoded, keyFramesDecoded: video.keyFramesDecoded,
             framesDropped: video.framesDropped + (peer.inboundVideo?.framesDropped ?? 0),
             frameWidth: video.frameWidth, frameHeight: video.frameHeight,
-            packetsReceived: (peer.inboundVideo?.packetsReceived ?? 0) + (peer.inboundAudio?.packetsReceived ?? 0),
-            bytesReceived: (peer.inboundVideo?.bytesReceived ?? 0) + (peer.inboundAudio?.bytesReceived ?? 0),
+            packetsReceived: sum(\.packetsReceived), bytesReceived: sum(\.bytesReceived),
             packetsLost: peer.inboundVideo?.packetsLost ?? 0,
             retransmittedPacketsReceived: peer.inboundVideo?.retransmittedPacketsReceived ?? 0,
+            fecPacketsReceived: sum(\.fecPacketsReceived), fecBytesReceived: sum(\.fecBytesReceived),
+            fecPacketsDiscarded: sum(\.fecPacketsDiscarded), packetsRepaired: sum(\.packetsRepaired),
             jitter: peer.inboundVideo?.jitter ?? 0, nackCount: peer.inboundVideo?.nackCount ?? 0,
             pliCount: peer.inboundVideo?.pliCount ?? 0,
-            audioLevel: audio.audioLevel, totalSamplesReceived: audio.totalSamplesReceived,
+            playoutDelay: subscription.reception.peer.engine.remotePlayoutDelay,
+            audioLevel: audio.audioLevel, announcedAudioLevel: peer.inboundAudioLevel?.linear,
+            voiceActivity: peer.inboundAudioLevel?.hasVoice, totalSamplesReceived: audio.totalSamplesReceived,
             concealedSamples: audio.concealedSamples,
             currentRoundTripTime: peer.inboundRoundTripTime?.inSeconds, dtlsCipher: peer.security.dtlsCipher,
             srtpCipher: peer.security.srtpCipher, timeToFirstFrame: subscriber.timeToFirstFrame,
@@ -145,17 +180,20 @@ struct OutboundTotals {
     private(set) var packetsSent: UInt64 = 0
     private(set) var bytesSent: UInt64 = 0
     private(set) var retransmittedPacketsSent: UInt64 = 0
+    private(set) var fecPacketsSent: UInt64 = 0
+    private(set) var fecBytesSent: UInt64 = 0
     private(set) var nackCount: UInt64 = 0
     private(set) var pliCount: UInt64 = 0
     private(set) var firCount: UInt64 = 0
 
     mutating func add(_ peer: PeerStatistics) {
-        framesSent += peer.outboundVideo?.framesSent ?? 0
-        for stream in [peer.outboundVideo, peer.outboundAudio] {
-            guard let stream else { continue }
+        for layer in peer.outboundLayers { framesSent += layer.outbound.framesSent }
+        for stream in peer.outboundLayers.map(\.outbound) + [peer.outboundAudio].compactMap({ $0 }) {
             packetsSent += stream.packetsSent
             bytesSent += stream.bytesSent
             retransmittedPacketsSent += stream.retransmittedPacketsSent
+            fecPacketsSent += stream.fecPacketsSent
+            fecBytesSent += stream.fecBytesSent
             nackCount += stream.nackCount
             pliCount += stream.pliCount
             firCount += stream.firCount

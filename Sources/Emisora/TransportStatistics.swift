@@ -97,7 +97,7 @@ extension CandidateStatistics {
             case .relayed: .relay
             }
         address = candidate.address
-        self.protocol = "udp"
+        self.protocol = candidate.transport.rawValue
         self.relayProtocol = relayProtocol.map {
             switch $0 {
             case .udp: .udp

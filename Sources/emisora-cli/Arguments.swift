@@ -67,7 +67,15 @@ struct Arguments {
 
     /// The one line for a URL that is none of a room.
     static func invalidURL(_ url: String) -> String {
-        "URL: \(url) is not allowed; allowed: ws://HOST:PORT/ROOM, with a ROOM of \(name)"
+        // What stands behind a room may be a secret in the wrong place.
+        let shown = url.prefix { $0 != "?" && $0 != "#" }
+        return "URL: \(shown) is not allowed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM, with a ROOM of \(name); "
+            + "or http(s)://HOST/… of a WHIP or WHEP endpoint"
+    }
+
+    /// A room's, or an HTTP endpoint's.
+    static func isSession(_ url: String) -> Bool {
+        ["ws://", "wss://", "http://", "https://"].contains { url.hasPrefix($0) }
     }
 
     /// `640x480`.
@@ -111,6 +119,15 @@ struct Arguments {
         else { return nil }
         let bits = value * Double(multiplier)
         return (10_000...100_000_000).contains(bits) ? Int(bits) : nil
+    }
+
+    /// `0-500`: milliseconds, as `playout-delay` can carry them.
+    static func delays(_ text: String) -> ClosedRange<Duration>? {
+        let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map { whole($0) }
+        guard bounds.count == 2, let least = bounds[0], let most = bounds[1], least <= most, most <= 40_950 else {
+            return nil
+        }
+        return .milliseconds(Int64(least)) ... .milliseconds(Int64(most))
     }
 
     static func seconds(_ text: String) -> Double? {

@@ -12,6 +12,8 @@ struct PublishFigures: Encodable {
     var bytesSent: UInt64 = 0
     var packetsSent: UInt64 = 0
     var retransmittedPacketsSent: UInt64 = 0
+    var fecPacketsSent: UInt64 = 0
+    var fecBytesSent: UInt64 = 0
     var nackCount: UInt64 = 0
     var pliCount: UInt64 = 0
     var firCount: UInt64 = 0
@@ -21,12 +23,31 @@ struct PublishFigures: Encodable {
     var targetBitrate: Int?
     var availableOutgoingBitrate: Int?
     var qualityLimitationReason = "none"
+    /// Of a publisher with several sizes, each of them.
+    var encodings: [EncodingFigures] = []
     var subscribersTotal = 0
     /// Of the receivers that were there last.
     var transports: [TransportFigures] = []
     /// From the start to the first encoded picture.
     var timeToFirstFrameMs: Double?
     var duration = 0.0
+}
+
+/// One size of the pictures.
+struct EncodingFigures: Encodable {
+    var rid: String
+    var frameWidth: Int
+    var frameHeight: Int
+    var framesEncoded: UInt64
+    var bytesEncoded: UInt64
+
+    init(_ statistics: EncodingStatistics) {
+        rid = statistics.rid
+        frameWidth = statistics.frameWidth
+        frameHeight = statistics.frameHeight
+        framesEncoded = statistics.framesEncoded
+        bytesEncoded = statistics.bytesEncoded
+    }
 }
 
 struct WatchFigures: Encodable {
@@ -36,10 +57,16 @@ struct WatchFigures: Encodable {
     var framesDropped: UInt64 = 0
     var frameWidth = 0
     var frameHeight = 0
+    /// How far the last picture had to be turned clockwise, in degrees.
+    var rotation = 0
     var bytesReceived: UInt64 = 0
     var packetsReceived: UInt64 = 0
     var packetsLost: Int64 = 0
     var retransmittedPacketsReceived: UInt64 = 0
+    var fecPacketsReceived: UInt64 = 0
+    var fecBytesReceived: UInt64 = 0
+    var fecPacketsDiscarded: UInt64 = 0
+    var packetsRepaired: UInt64 = 0
     var jitter = 0.0
     var nackCount: UInt64 = 0
     var pliCount: UInt64 = 0
@@ -49,6 +76,10 @@ struct WatchFigures: Encodable {
     var audioLevel = 0.0
     /// Root mean square of the middle one of all frames of sound that were heard, 0…1.
     var audioLevelP50 = 0.0
+    /// What the sender said last of the level of its sound, 0…1.
+    var announcedAudioLevel: Double?
+    /// The bounds that the sender sets for the time from capture to display, in milliseconds.
+    var playoutDelayMs: [Double]?
     var timeToFirstFrameMs: Double?
     /// From the first to the last decoded picture.
     var framesPerSecond: Double?

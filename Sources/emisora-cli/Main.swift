@@ -4,7 +4,7 @@ import Glibc
 
 @main
 enum Main {
-    private static let commands = "publish|watch|serve|devices"
+    private static let commands = "publish|watch|serve|token|devices"
 
     static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
@@ -31,6 +31,7 @@ enum Main {
             case "publish": return await (try PublishCommand(rest)).run()
             case "watch": return await (try WatchCommand(rest)).run()
             case "devices": return (try DevicesCommand(rest)).run()
+            case "token": return TokenCommand.run(rest, output: Terminal.result, complaint: Terminal.note)
             default:
                 throw Arguments.Usage(description: "\(arguments[0]): unknown command; allowed: \(commands)")
             }
@@ -45,10 +46,11 @@ enum Main {
         case "publish": PublishCommand.help
         case "watch": WatchCommand.help
         case "devices": DevicesCommand.help
+        case "token": TokenCommand.usage
         default:
             [
                 PublishCommand.help, WatchCommand.help, DevicesCommand.help,
-                SignalingServerCommand.usage(program: "emisora serve"),
+                SignalingServerCommand.usage(program: "emisora serve"), TokenCommand.usage,
             ].joined(separator: "\n\n")
         }
     }

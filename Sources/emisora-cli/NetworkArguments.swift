@@ -1,4 +1,6 @@
 import Emisora
+import EmisoraSignalingServer
+import Glibc
 
 /// The options that `publish` and `watch` have in common: how to reach the other side.
 struct NetworkArguments {
@@ -8,8 +10,12 @@ struct NetworkArguments {
     private var isRelayOnly = false
     private var interfaces: [String] = []
     private var ports: ClosedRange<UInt16>?
+    private var usesTCPCandidates = true
     private var natAddresses: [IPAddress] = []
     private var certificateAuthorities: String?
+    private var certificateFile: String?
+    private var token: String?
+    private var tokenFile: String?
 
     /// The options' table; each value goes through `change`.
     static func options(_ change: @escaping ((inout NetworkArguments) -> Void) -> Void) -> [Arguments.Option] {
@@ -32,10 +38,36 @@ struct NetworkArguments {
                 change { $0.credential = password }
                 return true
             },
-            .init(name: "ice-ca", values: "FILE.pem", help: "who vouches for turns: servers (the system's authorities)")
-            {
+            .init(
+                name: "ca", values: "FILE.pem",
+                help: "who vouches for wss: and turns: servers (the system's authorities)"
+            ) {
                 file in
                 change { $0.certificateAuthorities = file }
+                return !file.isEmpty
+            },
+            .init(name: "ice-ca", values: "FILE.pem", help: "the same as --ca") { file in
+                change { $0.certificateAuthorities = file }
+                return !file.isEmpty
+            },
+            .init(
+                name: "token-file", values: "FILE",
+                help: "the access token, if the server asks for one ($EMISORA_TOKEN)"
+            ) {
+                file in
+                change { $0.tokenFile = file }
+                return !file.isEmpty
+            },
+            .init(name: "token", values: "TOKEN", help: "the same; other users of the machine can read it here") {
+                text in
+                change { $0.token = text }
+                return isToken(text)
+            },
+            .init(
+                name: "certificate", values: "FILE.pem",
+                help: "the certificate by which peers know this side again; made when it is not there"
+            ) { file in
+                change { $0.certificateFile = file }
                 return !file.isEmpty
             },
             .init(name: "relay-only", values: "", help: "only by TURN servers: nobody learns this machine's addresses")
@@ -49,9 +81,18 @@ struct NetworkArguments {
                 change { $0.interfaces.append(name) }
                 return !name.isEmpty
             },
-            .init(name: "ports", values: "FIRST-LAST, 1-65535", help: "only these UDP ports of this machine") { text in
+            .init(name: "ports", values: "FIRST-LAST, 1-65535", help: "only these ports of this machine, UDP and TCP") {
+                text in
                 guard let range = portRange(text) else { return false }
                 change { $0.ports = range }
+                return true
+            },
+            .init(
+                name: "no-tcp", values: "",
+                help: "no connections over TCP with viewers that UDP does not get through to"
+            ) {
+                _ in
+                change { $0.usesTCPCandidates = false }
                 return true
             },
             .init(
@@ -62,6 +103,11 @@ struct NetworkArguments {
                 return true
             },
         ]
+    }
+
+    /// What can be sent in a header: no JWT has anything else.
+    private static func isToken(_ text: String) -> Bool {
+        (1...4096).contains(text.utf8.count) && text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
 
     private static func portRange(_ text: String) -> ClosedRange<UInt16>? {
@@ -80,7 +126,26 @@ struct NetworkArguments {
         return Session.Options(
             addresses: interfaces.isEmpty ? .automatic : .interfaces(interfaces),
             iceServers: urls.isEmpty ? [] : [ICEServer(urls: urls, username: username, credential: credential)],
-            iceTransportPolicy: isRelayOnly ? .relay : .all, ports: ports, natAddresses: natAddresses,
-            certificateAuthorities: certificateAuthorities)
+            iceTransportPolicy: isRelayOnly ? .relay : .all, ports: ports, usesTCPCandidates: usesTCPCandidates,
+            natAddresses: natAddresses, certificateAuthorities: certificateAuthorities,
+            certificateFile: certificateFile, token: try accessToken())
+    }
+
+    /// The option counts before the file, the file before the environment.
+    private func accessToken() throws -> String? {
+        if let token { return token }
+        guard let tokenFile else {
+            let value = getenv("EMISORA_TOKEN").map { String(cString: $0) }
+            guard let value, !value.isEmpty else { return nil }
+            guard Self.isToken(value) else { throw Arguments.Usage(description: "EMISORA_TOKEN: it holds no token") }
+            return value
+        }
+        do throws(SignalingServerError) {
+            let token = String(decoding: try SecretFile(path: tokenFile, atLeast: 1).bytes, as: UTF8.self)
+            guard Self.isToken(token) else { throw .secretFile(path: tokenFile, reason: "it holds no token") }
+            return token
+        } catch {
+            throw Arguments.Usage(description: "--token-file: \(error)")
+        }
     }
 }

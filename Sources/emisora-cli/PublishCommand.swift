@@ -8,6 +8,9 @@ struct PublishCommand {
     private var audio = AudioSource.automatic
     private var wish = CameraWish()
     private var bitrate = DataRate.kilobitsPerSecond(1_500)
+    private var sizes = 1
+    private var rotation = VideoRotation.none
+    private var playoutDelay: ClosedRange<Duration>?
     private var duration: Double?
     private var isOnce = false
     private var cameraLog: String?
@@ -16,16 +19,16 @@ struct PublishCommand {
     private var network = NetworkArguments()
     private var sessionOptions = Session.Options()
 
-    static let usage = "emisora publish ws://HOST:PORT/ROOM [options]"
+    static let usage = "emisora publish ws://HOST:PORT/ROOM|wss://HOST/ROOM [options]"
 
     init(_ arguments: [String]) throws {
         // The table's closures write into a box, since they outlive no call of `parse`.
         let box = Box()
         let rest = try Arguments.parse(arguments, options: Self.options(box))
         guard let url = rest.first else {
-            throw Arguments.Usage(description: "URL: one is needed; allowed: ws://HOST:PORT/ROOM")
+            throw Arguments.Usage(description: "URL: one is needed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM")
         }
-        guard rest.count == 1, url.hasPrefix("ws://") else {
+        guard rest.count == 1, Arguments.isSession(url) else {
             throw Arguments.Usage(description: Arguments.invalidURL(rest.joined(separator: " ")))
         }
         self = box.command
@@ -70,6 +73,22 @@ struct PublishCommand {
             },
             .init(name: "bitrate", values: "10k-100M", help: "video bits a second (1500k)") {
                 set(\.bitrate, Arguments.bitrate($0).map(DataRate.bitsPerSecond))
+            },
+            .init(
+                name: "simulcast", values: "1-3",
+                help: "sizes for an SFU to choose from, each with sides half as long (1)"
+            ) {
+                guard let sizes = Int($0), (1...3).contains(sizes) else { return false }
+                return set(\.sizes, sizes)
+            },
+            .init(name: "rotate", values: "0|90|180|270", help: "degrees clockwise that pictures must be turned (0)") {
+                set(\.rotation, Int($0).flatMap(VideoRotation.init))
+            },
+            .init(
+                name: "playout-delay", values: "MIN-MAX in ms, 0 to 40950",
+                help: "how long after capture viewers are asked to show pictures"
+            ) {
+                set(\.playoutDelay, Arguments.delays($0).map { .some($0) })
             },
             .init(name: "duration", values: "SECONDS above 0", help: "ends by itself after that time") {
                 guard let seconds = Arguments.seconds($0) else { return false }
@@ -118,7 +137,10 @@ struct PublishCommand {
             videoCapture: try video.makeCapture(
                 wish, clicks: clicks, films: films, cameraLog: cameraLog),
             audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
-            options: .init(videoBitrate: bitrate))
+            options: .init(
+                videoBitrate: bitrate, playoutDelay: playoutDelay,
+                encodings: sizes > 1 ? VideoEncoding.halving(sizes) : []))
+        publisher.videoRotation = rotation
         let packets = try PacketDumpFile(dumpPackets)
         var options = sessionOptions
         options.packetDump = packets.dump

@@ -95,11 +95,14 @@ actor PublishWatcher {
         figures.bytesSent = now.bytesSent
         figures.packetsSent = now.packetsSent
         figures.retransmittedPacketsSent = now.retransmittedPacketsSent
+        figures.fecPacketsSent = now.fecPacketsSent
+        figures.fecBytesSent = now.fecBytesSent
         figures.nackCount = now.nackCount
         figures.pliCount = now.pliCount
         figures.firCount = now.firCount
         figures.audioFramesEncoded = now.audioFramesEncoded
         figures.totalEncodeTime = now.totalEncodeTime.inSeconds
+        figures.encodings = now.encodings.map(EncodingFigures.init)
         figures.targetBitrate = now.targetBitrate?.bitsPerSecond
         // At the end there is nobody any more; what was known of the last ones stays.
         if let available = now.availableOutgoingBitrate {

@@ -18,6 +18,7 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
         var lastNumber: UInt32?
         var latencies: [Double] = []
         var lastFrame: VideoFrame?
+        var rotation = VideoRotation.none
         var saveFailure: CaptureError?
     }
 
@@ -33,6 +34,7 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
         // Invariant behind `@unchecked Sendable`: only `receive(_ frame: VideoFrame)` uses it, which one thread calls.
         private let path: String
         private var writer: Y4MWriter?
+        private let converter = VideoConverter()
 
         /// Creates the file at once, so that a path that cannot be written is told before anything is received.
         init(path: String) throws(CaptureError) {
@@ -40,8 +42,14 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
             _ = try Y4MWriter(path: path, size: VideoSize(width: 16, height: 16), frameRate: 30)
         }
 
-        /// Appends a picture. The first one sets the size of the clip.
-        func append(_ frame: VideoFrame) throws(CaptureError) {
+        /// Appends a picture, upright, since a clip cannot say how it lies. The first one sets the size of the clip.
+        func append(_ received: VideoFrame) throws(CaptureError) {
+            let frame: VideoFrame
+            do throws(ConversionError) {
+                frame = try converter.upright(received)
+            } catch {
+                throw .custom(error)
+            }
             if writer == nil {
                 writer = try Y4MWriter(
                     path: path, size: frame.size, frameRate: frame.format.frameRate ?? 30,
@@ -81,6 +89,7 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
             state.firstPictureAt = state.firstPictureAt ?? now
             state.lastPictureAt = now
             if let mark { Self.note(mark, now: now, in: &state) }
+            state.rotation = frame.rotation
             if recording == nil, path != nil { state.lastFrame = frame }
             return (true, state.count == wanted)
         }
@@ -128,6 +137,7 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
     func fill(_ figures: inout WatchFigures) {
         let state = state.withLock { $0 }
         figures.audioLevel = state.audioLevel
+        figures.rotation = state.rotation.degrees
         figures.audioLevelP50 = Self.median(of: state.levels)
         if let first = state.firstPictureAt, let last = state.lastPictureAt, last > first {
             figures.framesPerSecond = Double(state.count - 1) / (last - first).inSeconds

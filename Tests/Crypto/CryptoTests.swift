@@ -134,6 +134,51 @@ import Testing
         #expect(certificate.fingerprint.algorithm == .sha256)
     }
 
+    @Test func aCertificateSurvivesItsText() throws {
+        var random = SeededRandom(seed: 3)
+        let certificate = try Certificate(unixTime: 1_800_000_000, using: &random)
+        let text = try certificate.pem()
+        let read = try Certificate(pem: text)
+        #expect(read.der == certificate.der)
+        #expect(read.fingerprint == certificate.fingerprint)
+        #expect(read.expires == certificate.expires)
+        #expect(read.expires == 1_800_000_000 + 30 * 86_400)
+        #expect(try read.pem() == text)
+    }
+
+    @Test func textThatIsNoCertificateOfOursIsRefusedWithAReason() throws {
+        var random = SeededRandom(seed: 4)
+        let text = try Certificate(unixTime: 1_800_000_000, using: &random).pem()
+        let other = try Certificate(unixTime: 1_800_000_000, using: &random).pem()
+        let border = Array("-----BEGIN CERTIFICATE-----".utf8)
+        let split = try #require(text.indices.first { text[$0...].starts(with: border) })
+        let otherSplit = try #require(other.indices.first { other[$0...].starts(with: border) })
+        #expect(throws: CertificateError.noPrivateKey) { try Certificate(pem: []) }
+        #expect(throws: CertificateError.noPrivateKey) { try Certificate(pem: Array(text[split...])) }
+        #expect(throws: CertificateError.noCertificate) { try Certificate(pem: Array(text[..<split])) }
+        #expect(throws: CertificateError.keyOfAnother) {
+            try Certificate(pem: Array(text[..<split] + other[otherSplit...]))
+        }
+        // The other way round is as good.
+        #expect(try Certificate(pem: Array(text[split...] + text[..<split])).pem() == text)
+        for length in stride(from: 0, to: text.count - 2, by: 7) {
+            #expect(throws: CertificateError.self) { try Certificate(pem: Array(text[..<length])) }
+        }
+    }
+
+    @Test func anEncryptedKeyIsRefusedInsteadOfAskingForItsPassword() throws {
+        #expect(throws: CertificateError.noPrivateKey) {
+            try Certificate(
+                pem: Array(
+                    """
+                    -----BEGIN ENCRYPTED PRIVATE KEY-----
+                    MIHsMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAiM4M7MuHYdSAICCAAw
+                    DAYIKoZIhvcNAgkFADAdBglghkgBZQMEASoEEDV7qhnUdGmMTwSCkTDk0GcEgZCx
+                    -----END ENCRYPTED PRIVATE KEY-----
+                    """.utf8))
+        }
+    }
+
     @Test func twoCertificatesHaveNothingInCommon() throws {
         var random = SeededRandom(seed: 2)
         let first = try Certificate(unixTime: 1_800_000_000, using: &random)

@@ -29,6 +29,8 @@ final class DTLSPair {
     private(set) var datagrams: [(from: Side, bytes: [UInt8])] = []
     /// Asked with the number of the datagram.
     var fate: (Int) -> Fate = { _ in .delivered }
+    /// Longer datagrams are lost on the way, unseen.
+    var longestThatPasses = Int.max
     /// Given a whole batch that travels one way together; gives the order of arrival.
     var order: ([[UInt8]]) -> [[UInt8]] = { $0 }
 
@@ -114,7 +116,7 @@ final class DTLSPair {
             sentAny = true
             let number = datagrams.count
             datagrams.append((side, datagram))
-            switch fate(number) {
+            switch datagram.count > longestThatPasses ? .lost : fate(number) {
             case .delivered: arriving.append(datagram)
             case .lost: break
             case .duplicated: arriving += [datagram, datagram]

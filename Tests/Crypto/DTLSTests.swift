@@ -204,6 +204,19 @@ import Testing
         #expect(pair.keys(of: .client)?.local == pair.keys(of: .server)?.remote)
     }
 
+    @Test(
+        "RFC 6347 §4.1.1.1: where only small datagrams pass, repeated flights are cut smaller",
+        arguments: [600, 400, 256])
+    func smallDatagramsAreFallenBackTo(limit: Int) throws {
+        let pair = try DTLSPair()
+        pair.longestThatPasses = limit
+        pair.exchangeFingerprints()
+        pair.startBoth()
+        #expect(pair.run(timers: 30) { pair.bothConnected() })
+        #expect(pair.datagrams.contains { $0.bytes.count > limit })
+        #expect(pair.keys(of: .client)?.local == pair.keys(of: .server)?.remote)
+    }
+
     @Test(arguments: UInt64(0)..<8)
     func aThirdOfTheFirstDatagramsLostIsRepaired(seed: UInt64) throws {
         let pair = try DTLSPair()

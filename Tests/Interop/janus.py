@@ -17,7 +17,7 @@ ROOM = 1234
 CONFIGURATION = {
     "janus.jcfg": """
 general: {{ debug_level = 4, debug_timestamps = false, session_timeout = 60 }}
-nat: {{ ice_enforce_list = "{address}" }}
+nat: {{ ice_enforce_list = "{address}", ice_lite = {lite} }}
 transports: {{ disable = "libjanus_http.so,libjanus_mqtt.so,libjanus_nanomsg.so,libjanus_pfunix.so,libjanus_rabbitmq.so" }}
 plugins: {{ disable = "libjanus_audiobridge.so,libjanus_duktape.so,libjanus_echotest.so,libjanus_lua.so,\
 libjanus_nosip.so,libjanus_recordplay.so,libjanus_sip.so,libjanus_streaming.so,libjanus_textroom.so,\
@@ -33,14 +33,14 @@ room-{room}: {{ description = "interop", publishers = 2, bitrate = 0, audiocodec
 
 
 class Janus:
-    def __init__(self):
+    def __init__(self, is_lite=False):
         with socket.socket() as probe:
             # Janus cannot say which port it took, so it is given one that is free now.
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self._folder = tempfile.mkdtemp(prefix="emisora-janus-")
         for name, text in CONFIGURATION.items():
-            filled = text.format(address=own_address(), port=self.port, room=ROOM)
+            filled = text.format(address=own_address(), port=self.port, room=ROOM, lite=str(is_lite).lower())
             pathlib.Path(self._folder, name).write_text(filled)
         LOGS.mkdir(parents=True, exist_ok=True)
         self._log_path = LOGS / "janus.out"
@@ -145,6 +145,10 @@ class JanusSession:
 
     def start(self, handle, answer):
         self.request(handle, {"request": "start"}, {"type": "answer", "sdp": answer})
+
+    def configure(self, handle, **fields):
+        """Changes what a subscriber gets, such as `substream` of a simulcast."""
+        self.request(handle, {"request": "configure", **fields})
 
     def close(self):
         self._connection.__exit__(None, None, None)

@@ -68,14 +68,15 @@ class Room:
 
     # MARK: Receiving
 
-    def subscribe(self, connection, offerer, stream="main", relay=None):
+    def subscribe(self, connection, offerer, stream="main", relay=None, edit=lambda sdp: sdp):
         """Connects a receiving connection to the publisher; returns when both descriptions are in place, with the
         instant at which the offer was sent.
 
-        `offerer` is "peer" or "emisora"; `relay` stands between the two where given."""
+        `offerer` is "peer" or "emisora"; `relay` stands between the two where given; `edit` changes the peer's
+        description on its way, as though it asked for something else."""
         self.wait_for(lambda: stream in self.streams, 60, "the stream")
         id = self._subscriptions[connection] = secrets.token_hex(16)
-        outward = relay.rewrite_viewer if relay else lambda sdp: sdp
+        outward = relay.rewrite_viewer if relay else edit
         inward = relay.rewrite_publisher if relay else lambda sdp: sdp
         done = []
         start = [None]

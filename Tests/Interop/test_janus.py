@@ -8,13 +8,9 @@ from beat import Beat
 from janus import Janus, JanusSession
 from processes import Process
 
-SECONDS = 8
-VIEWERS = ("wrtc", "chromium")
-
-
 @pytest.fixture
-def session():
-    janus = Janus()
+def session(is_lite):
+    janus = Janus(is_lite)
     try:
         session = JanusSession(janus)
         yield session
@@ -23,8 +19,11 @@ def session():
         janus.close()
 
 
+# Once with the ICE of a full agent, once with that of a lite one (RFC 8445 §2.5), which answers checks and sends none.
+@pytest.mark.parametrize(
+    "is_lite, viewers, seconds", [(False, ("wrtc", "chromium"), 8), (True, (), 2)], ids=["full", "lite"])
 def test_pictures_and_sound_pass_through_janus_to_peers_and_back_to_watch(
-        server, started, publish, connections, join, session):
+        server, started, publish, connections, join, session, is_lite, viewers, seconds):
     publisher = publish("inside", "--video", "pattern", "--audio", "tone")
 
     # The publisher offers, as to WHIP; Janus answers.
@@ -46,11 +45,11 @@ def test_pictures_and_sound_pass_through_janus_to_peers_and_back_to_watch(
     session.wait_until_up(publishing)
 
     # Janus offers to each subscriber: to peers …
-    viewers = {}
-    for name in VIEWERS:
+    connected = {}
+    for name in viewers:
         handle, offer = session.subscribe(feed)
-        viewers[name] = connections(name, sends=False)
-        session.start(handle, viewers[name].answer(offer))
+        connected[name] = connections(name, sends=False)
+        session.start(handle, connected[name].answer(offer))
 
     # … and to the project's own, which takes it for a publisher that offers.
     outside = join("outside")
@@ -58,6 +57,7 @@ def test_pictures_and_sound_pass_through_janus_to_peers_and_back_to_watch(
 
     def subscribed(message):
         handles[message["subscription"]], offer = session.subscribe(feed)
+        assert ("a=ice-lite" in offer) == is_lite
         outside.on(message["subscription"], answered)
         outside.send("offer", subscription=message["subscription"], sdp=offer)
 
@@ -68,14 +68,14 @@ def test_pictures_and_sound_pass_through_janus_to_peers_and_back_to_watch(
     outside.on("subscribe", subscribed)
     outside.announce("main")
     watcher = started(
-        Process, "watch", server.room("outside"), "--frames", 30 * SECONDS, "--timeout", 120, "--offerer", "publisher")
+        Process, "watch", server.room("outside"), "--frames", 30 * seconds, "--timeout", 120, "--offerer", "publisher")
 
     def pump():
         inside.pump()
         outside.pump()
 
     begin = {}
-    for name, viewer in viewers.items():
+    for name, viewer in connected.items():
         figures = viewer.wait_for(lambda f: f.get("framesDecoded", 0) > 0, 60, f"{name}'s first picture", pump)
         begin[name] = time.monotonic(), figures["framesDecoded"]
     deadline = time.monotonic() + 150
@@ -85,10 +85,10 @@ def test_pictures_and_sound_pass_through_janus_to_peers_and_back_to_watch(
             pump()
             assert time.monotonic() < deadline, "watch heeds its own time limit"
             time.sleep(0.02)
-        for name, viewer in viewers.items():
+        for name, viewer in connected.items():
             start, frames = begin[name]
             last[name] = viewer.wait_for(
-                lambda _: time.monotonic() - start >= SECONDS, SECONDS + 60, "the end", pump)
+                lambda _: time.monotonic() - start >= seconds, seconds + 60, "the end", pump)
             rates[name] = (last[name]["framesDecoded"] - frames) / (time.monotonic() - start)
     for name, figures in last.items():
         print(f"janus to {name}: {rates[name]:.1f} pictures/s (machine {beat.share:.2f}), level "
@@ -102,7 +102,7 @@ def test_pictures_and_sound_pass_through_janus_to_peers_and_back_to_watch(
     print(f"janus to watch: {figures}")
     assert figures["framesPerSecond"] >= 25 * beat.share
     # Every picture is one of the publisher's, in order.
-    assert figures["patternFrames"] == 30 * SECONDS and figures["patternFramesOutOfOrder"] == 0
+    assert figures["patternFrames"] == 30 * seconds and figures["patternFramesOutOfOrder"] == 0
     assert figures["audioLevelP50"] == pytest.approx(0.0707, rel=0.15)
     assert publisher.interrupt() == 0
     assert publisher.figures()["subscribersTotal"] == 1

@@ -17,6 +17,17 @@ class Authority:
                 cwd=folder)
         openssl("req", *key, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=turn.test", cwd=folder)
         # Not `127.0.0.2`, which a test counts on.
-        (folder / "names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
-        openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
-                "-extfile", "names", "-out", "server.pem", cwd=folder)
+        (folder / "names").write_text("subjectAltName=DNS:localhost,DNS:turn.test,IP:127.0.0.1\n")
+        self._folder = folder
+        self._sign("server")
+
+    def issue(self, name):
+        """Another certificate for this machine: its path, and that of its key."""
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj",
+                f"/CN={name}", cwd=self._folder)
+        self._sign(name)
+        return self._folder / f"{name}.pem", self._folder / f"{name}.key"
+
+    def _sign(self, name):
+        openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+                "-extfile", "names", "-out", f"{name}.pem", cwd=self._folder)

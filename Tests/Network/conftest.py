@@ -4,8 +4,8 @@ import pytest
 
 from authority import Authority
 from browsers import BROWSERS
-from coturn import Coturn
-from fixtures import started  # noqa: F401
+from coturn import Coturn, outside_address
+from fixtures import server, started  # noqa: F401
 from lab import Lab
 
 
@@ -19,9 +19,9 @@ def coturn(started, authority, tmp_path):
     return started(Coturn, tmp_path, authority)
 
 
-@pytest.fixture(params=list(BROWSERS))
-def browser(request):
-    browser = BROWSERS[request.param]()
+@pytest.fixture(params=list(BROWSERS), scope="module")
+def browser(request, authority):
+    browser = BROWSERS[request.param](authority=authority.certificate, address=outside_address())
     yield browser
     browser.close()
 

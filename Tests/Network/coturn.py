@@ -30,27 +30,35 @@ class Coturn:
     USER = "lab"
     PASSWORD = "labpass"
 
-    def __init__(self, folder, authority, address="0.0.0.0", relay=None, port=None, tls_port=None, command=()):
+    def __init__(self, folder, authority, address="0.0.0.0", relay=None, port=None, tls_port=None, command=(), options=(),
+                 secret=None):
+        """`address` and `relay` may be several, with a space between them; `secret`: passwords are made of it
+        (`use-auth-secret`), in place of one user's."""
         self.port = port or free_port()
         self.tls_port = tls_port or free_port()
         self.relay = relay or outside_address()
+        addresses = address.split()
+        listening = [word for one in addresses for word in ("-L", one)]
+        relaying = [word for one in self.relay.split() for word in ("-E", one)]
         self._log = folder / f"coturn-{self.port}.log"
         self._command = list(command)
         self._folder = folder
         self.process = subprocess.Popen(
             [*command, "turnserver", "-n", f"--log-file={self._log}", "--no-stdout-log", "--simple-log", "-v",
-             "-L", address, "-E", self.relay, "-p", str(self.port), "--tls-listening-port", str(self.tls_port),
-             "--min-port=49152", "--max-port=65535", "--realm=lab.test", "--fingerprint", "--lt-cred-mech",
-             f"--user={self.USER}:{self.PASSWORD}", "--allow-loopback-peers", "--no-dtls", "--no-cli",
+             *listening, *relaying, "-p", str(self.port), "--tls-listening-port", str(self.tls_port),
+             "--min-port=49152", "--max-port=65535", "--realm=lab.test", "--fingerprint",
+             *(["--use-auth-secret", f"--static-auth-secret={secret}"] if secret else
+               ["--lt-cred-mech", f"--user={self.USER}:{self.PASSWORD}"]), "--allow-loopback-peers", "--no-dtls", "--no-cli",
              f"--userdb={folder}/users-{self.port}", f"--pidfile={folder}/pid-{self.port}",
-             f"--cert={authority.server_certificate}", f"--pkey={authority.server_key}"],
+             f"--cert={authority.server_certificate}", f"--pkey={authority.server_key}", *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self._wait_until_it_answers("127.0.0.1" if address == "0.0.0.0" else address)
+        self._wait_until_it_answers("127.0.0.1" if address == "0.0.0.0" else addresses[0])
 
     def _wait_until_it_answers(self, address):
         """It is there when it tells an address."""
         question = struct.pack("!HHI12s", 1, 0, 0x2112A442, os.urandom(12))
-        ask = ("import socket,sys; s=socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(0.3);"
+        family = "AF_INET6" if ":" in address else "AF_INET"
+        ask = (f"import socket,sys; s=socket.socket(socket.{family}, socket.SOCK_DGRAM); s.settimeout(0.3);"
                f"s.sendto(bytes.fromhex('{question.hex()}'), ('{address}', {self.port})); s.recv(1500)")
         deadline = time.monotonic() + 20
         while subprocess.run([*self._command, "python3", "-c", ask], capture_output=True).returncode != 0:

@@ -1,7 +1,11 @@
 """Networks of the tests' own: namespaces joined by veth pairs, with NATs and firewalls by nftables."""
+import ctypes
 import itertools
 import os
+import socket
 import subprocess
+import threading
+import time
 
 
 def run(*command):
@@ -30,15 +34,45 @@ class Host:
     def __call__(self, *command):
         return run(*self.command, *command)
 
+    def add_address(self, interface, address, *options):
+        # Nobody else is on the cable: an IPv6 address need not wait until it is found to be unique.
+        self("ip", "addr", "add", address, "dev", interface, *(["nodad"] if ":" in address else []), *options)
+
+    def address(self, interface, flag, but="tentative"):
+        """The IPv6 address with that flag, such as `temporary`, and without another one, as soon as there is one."""
+        deadline = time.monotonic() + 20
+        while True:
+            for line in self("ip", "-6", "-o", "addr", "show", "dev", interface, "scope", "global", flag).splitlines():
+                if but not in line.split():
+                    return line.split()[3].split("/")[0]
+            assert time.monotonic() < deadline, f"{interface} has no {flag} address"
+            time.sleep(0.05)
+
+    def connect(self, address, port):
+        """A TCP connection made on that machine."""
+        made = []
+
+        def connect():
+            # A thread has a network of its own, and takes it along when it ends.
+            with open(f"/run/netns/{self.name}") as namespace:
+                if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), 0) == 0:
+                    made.append(socket.create_connection((address, port), timeout=10))
+
+        thread = threading.Thread(target=connect)
+        thread.start()
+        thread.join()
+        assert made, f"no connection to {address}:{port} on {self.name}"
+        return made[0]
+
     def nft(self, *rules):
         for rule in rules:
             self("nft", rule)
 
     def route(self, gateway):
-        self("ip", "route", "replace", "default", "via", gateway)
+        self("ip", "-6" if ":" in gateway else "-4", "route", "replace", "default", "via", gateway)
 
     def forward(self):
-        self("sysctl", "-qw", "net.ipv4.ip_forward=1")
+        self("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
 
     def masquerade(self, interface, is_symmetric=False):
         """A NAT in front of all others: keeps ports where it can, or draws another for each destination.
@@ -77,7 +111,7 @@ class Lab:
                                               (other, right, right_interface, right_address)):
             run("ip", "link", "set", end, "netns", host.name)
             host("ip", "link", "set", end, "name", interface)
-            host("ip", "addr", "add", address, "dev", interface)
+            host.add_address(interface, address)
             host("ip", "link", "set", interface, "up")
 
     def close(self):

@@ -3,6 +3,7 @@ import time
 
 import pytest
 
+from browsers import BROWSERS
 from coturn import Coturn
 from processes import Process, Server
 
@@ -36,7 +37,8 @@ def serve(started, host):
     return started(Server, host="0.0.0.0", command=host.command)
 
 
-def test_where_udp_is_blocked_the_relay_is_reached_over_tcp(started, lab, authority, tmp_path):
+def behind_a_wall(lab):
+    """Two machines between which no UDP gets through."""
     inside, wall, outside = lab.host("inside"), lab.host("wall"), lab.host("outside")
     lab.join(inside, "eth0", "10.77.1.2/24", wall, "in", "10.77.1.1/24")
     lab.join(wall, "out", "10.77.2.1/24", outside, "eth0", "10.77.2.2/24")
@@ -44,14 +46,54 @@ def test_where_udp_is_blocked_the_relay_is_reached_over_tcp(started, lab, author
     outside.route("10.77.2.1")
     wall.forward()
     wall.block_udp()
+    return inside, outside
+
+
+def test_where_udp_is_blocked_the_relay_is_reached_over_tcp(started, lab, authority, tmp_path):
+    inside, outside = behind_a_wall(lab)
     server = serve(started, outside)
     coturn = started(Coturn, tmp_path, authority, address="10.77.2.2", relay="10.77.2.2", command=outside.command)
     url = f"turn:10.77.2.2:{coturn.port}"
     call = Call(started, server, inside, outside, ("10.77.2.2", "127.0.0.1"), 60,
-                publish=["--ice-server", url, "--ice-server", url + "?transport=tcp", *coturn.credentials])
+                publish=["--no-tcp", "--ice-server", url, "--ice-server", url + "?transport=tcp", *coturn.credentials])
     _, figures = call.finish()
     transport = figures["transports"][0]
     assert (transport["localCandidateType"], transport["relayProtocol"]) == ("relay", "tcp")
+
+
+@pytest.mark.parametrize("behind", ["watcher", "publisher"])
+def test_where_udp_is_blocked_and_no_relay_is_there_both_sides_connect_over_tcp(started, lab, behind):
+    inside, outside = behind_a_wall(lab)
+    server = serve(started, outside)
+    hosts = (inside, outside) if behind == "publisher" else (outside, inside)
+    addresses = ("10.77.2.2", "127.0.0.1") if behind == "publisher" else ("127.0.0.1", "10.77.2.2")
+    call = Call(started, server, *hosts, addresses, 60, publish=["--ports", "50000-50001"])
+    watched, published = call.finish()
+    assert watched["patternFramesOutOfOrder"] == 0
+    assert watched["audioLevel"] > 0.01
+    for transport in (watched["transport"], published["transports"][0]):
+        assert transport["protocol"] == "tcp", transport
+
+
+@pytest.mark.parametrize("name", list(BROWSERS))
+def test_where_udp_is_blocked_browsers_connect_over_tcp(started, lab, name):
+    inside, outside = behind_a_wall(lab)
+    server = serve(started, outside)
+    publisher = started(Process, "publish", f"ws://127.0.0.1:{server.port}/demo", "--video", "pattern", "--ports",
+                        "50000-50001", command=outside.command)
+    publisher.wait_for_text("Publishing")
+    browser = BROWSERS[name](inside)
+    try:
+        browser.open(f"http://10.77.2.2:{server.port}/demo")
+        browser.wait_for("window.emisora && window.emisora.state === 'live'", 30)
+        browser.wait_for("window.emisora.stats && window.emisora.stats.framesDecoded > 60", 20)
+        assert publisher.interrupt() == 0
+    finally:
+        browser.close()
+    transport = publisher.figures()["transports"][0]
+    assert transport["protocol"] == "tcp", transport
+    assert transport["localCandidateType"] == "host"
+    assert transport["localAddress"] in ("10.77.2.2:50000", "10.77.2.2:50001")
 
 
 @pytest.mark.parametrize("is_symmetric", [False, True], ids=["cone", "symmetric"])
@@ -84,8 +126,8 @@ def test_behind_two_nats(started, lab, authority, tmp_path, is_symmetric):
         assert types <= {"srflx", "prflx"}
 
 
-@pytest.mark.parametrize("signaling", ["stays", "breaks"])
-def test_an_address_that_changes_mid_call_costs_two_seconds_at_most(started, lab, signaling):
+@pytest.mark.parametrize("signaling, protocol", [("stays", "udp"), ("breaks", "udp"), ("stays", "tcp")])
+def test_an_address_that_changes_mid_call_costs_two_seconds_at_most(started, lab, signaling, protocol):
     inside, router, outside = lab.host("inside"), lab.host("router"), lab.host("outside")
     lab.join(inside, "eth0", "10.77.1.2/24", router, "in", "10.77.1.1/24")
     lab.join(inside, "eth1", "10.77.3.2/24", router, "other", "10.77.3.1/24")
@@ -93,6 +135,8 @@ def test_an_address_that_changes_mid_call_costs_two_seconds_at_most(started, lab
     inside.route("10.77.1.1")
     outside.route("10.77.2.1")
     router.forward()
+    if protocol == "tcp":
+        router.block_udp()
     server = serve(started, router)
     address = "10.77.3.1" if signaling == "stays" else "10.77.1.1"
     call = Call(started, server, inside, outside, (address, "10.77.2.1"), 300, publish=["--interface", "eth0"])
@@ -104,8 +148,9 @@ def test_an_address_that_changes_mid_call_costs_two_seconds_at_most(started, lab
     assert watched["longestFrameGapMs"] <= 2_000
     transport = published["transports"][0]
     assert transport["localAddress"].startswith("10.77.1.9:")
+    assert transport["protocol"] == protocol
     assert transport["selectedCandidatePairChanges"] >= 2
-    print(f"signaling {signaling}: a pause of {watched['longestFrameGapMs']:.0f} ms")
+    print(f"signaling {signaling}, {protocol}: a pause of {watched['longestFrameGapMs']:.0f} ms")
 
 
 @pytest.mark.parametrize("behind", ["publisher", "watcher"])

@@ -23,6 +23,9 @@ final class PublishedCall {
     private(set) var targets: [(at: Instant, rate: DataRate)] = []
     private(set) var failure: String?
     private(set) var lastFrame: ReceivedFrame?
+    /// Pulls of sound, one each 20 ms once there was some, and those that gave none.
+    private(set) var soundPulls = 0
+    private(set) var soundGaps = 0
     /// Encodes at this rate whatever the path carries, as for others who carry more; `nil`: follows the path.
     var fixedRate: DataRate?
     let ceiling: DataRate
@@ -66,12 +69,12 @@ final class PublishedCall {
         simulation.schedule(at: simulation.now) { [unowned self] in encodePicture($0) }
         simulation.schedule(at: simulation.now) { [unowned self] in encodeSound($0) }
         simulation.schedule(at: simulation.now) { [unowned self] in mark($0) }
+        simulation.schedule(at: simulation.now) { [unowned self] in playSound($0) }
     }
 
     func run(until seconds: Int) {
         simulation.run(until: start + .seconds(seconds)) { [unowned self] in
             while let frame = receiver.pollVideoFrame(now: simulation.now) { take(frame) }
-            _ = receiver.popAudio(now: simulation.now)
             return false
         }
     }
@@ -145,6 +148,14 @@ final class PublishedCall {
         simulation.schedule(at: now + .seconds(1)) { [unowned self] in mark($0) }
     }
 
+    private func playSound(_ now: Instant) {
+        simulation.schedule(at: now + .milliseconds(20)) { [unowned self] in playSound($0) }
+        let isGap = if case .packet = receiver.popAudio(now: now) { false } else { true }
+        guard soundPulls > 0 || !isGap else { return }
+        soundPulls += 1
+        if isGap { soundGaps += 1 }
+    }
+
     private func encodePicture(_ now: Instant) {
         simulation.schedule(at: now + .nanoseconds(33_333_333)) { [unowned self] in encodePicture($0) }
         while let event = sender.pollEvent() {
@@ -155,7 +166,7 @@ final class PublishedCall {
             default: break
             }
         }
-        let target = fixedRate ?? sender.sendDecision.targetBitrate
+        let target = fixedRate ?? sender.mediaBitrate
         // An encoder that knows of a long queue leaves pictures out rather than add to it.
         guard fixedRate != nil || sender.videoBacklog < .milliseconds(300) else { return }
         let forVideo = max(50_000, Double(target.bitsPerSecond - 45_000) * 0.95)

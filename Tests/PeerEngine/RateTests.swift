@@ -43,7 +43,7 @@ import Testing
 
     @Test func aPeerThatKnowsOnlyREMBIsFollowed() throws {
         let call = try PublishedCall(seed: 3, kilobits: 500) { offer, _ in
-            offer = offer.without("transport-cc", Self.transportWide)
+            offer = offer.without("transport-cc", Self.transportWide, "ccfb")
         }
         call.run(until: 30)
         let late = call.figures(15..<30)
@@ -54,7 +54,7 @@ import Testing
 
     @Test func aPeerWithNothingButReportsIsFollowed() throws {
         let call = try PublishedCall(seed: 3, kilobits: 500) { offer, _ in
-            offer = offer.without("transport-cc", "goog-remb", "extmap")
+            offer = offer.without("transport-cc", "goog-remb", "extmap", "ccfb")
         }
         call.run(until: 35)
         let late = call.figures(20..<35)

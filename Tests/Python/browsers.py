@@ -1,8 +1,10 @@
 """The two browsers behind one small interface: open, evaluate, wait_for, screenshot, close."""
 import base64
 import json
+import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -13,7 +15,20 @@ from playwright.sync_api import sync_playwright
 from websockets.sync.client import connect
 
 
+def trust(database, certificate):
+    """Makes a browser's certificate database trust an authority."""
+    folder = pathlib.Path(database)
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "cert9.db").exists():
+        subprocess.run(["certutil", "-N", "-d", f"sql:{folder}", "--empty-password"], check=True)
+    subprocess.run(["certutil", "-A", "-d", f"sql:{folder}", "-n", "tests", "-t", "C,,", "-i", str(certificate)], check=True)
+
+
 class Browser:
+    """`host`: a machine of a lab that it runs on, with a `command` that runs programs there and `connect` for sockets;
+    `authority`: the path of the certificate of an authority that it trusts beside those it knows; `address`: what names
+    under `.test` stand for."""
+
     name = ""
 
     def open(self, url):
@@ -45,12 +60,23 @@ class Browser:
 class Chromium(Browser):
     name = "chromium"
 
-    def __init__(self):
+    def __init__(self, host=None, authority=None, address=None):
+        self._folder = tempfile.mkdtemp(prefix="emisora-chromium-")
+        environment = dict(os.environ)
+        if authority is not None:
+            environment["HOME"] = self._folder
+            trust(pathlib.Path(self._folder, ".pki", "nssdb"), authority)
+        executable = "/usr/bin/chromium"
+        if host is not None:
+            executable = pathlib.Path(self._folder, "chromium")
+            executable.write_text(f'#!/bin/sh\nexec {shlex.join(host.command)} /usr/bin/chromium "$@"\n')
+            executable.chmod(0o755)
         self._playwright = sync_playwright().start()
         self._browser = self._playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", headless=True,
+            executable_path=str(executable), headless=True, env=environment,
             args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                  "--autoplay-policy=no-user-gesture-required"])
+                  "--autoplay-policy=no-user-gesture-required",
+                  *([f"--host-resolver-rules=MAP *.test {address}"] if address else [])])
         self._page = self._browser.new_page(viewport={"width": 1100, "height": 800})
 
     def open(self, url):
@@ -75,6 +101,7 @@ class Chromium(Browser):
             return
         self._browser.close()
         self._playwright.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class Firefox(Browser):
@@ -88,12 +115,15 @@ class Firefox(Browser):
         "app.update.enabled": False,
     }
 
-    def __init__(self):
+    def __init__(self, host=None, authority=None, address=None):
         self._profile = tempfile.mkdtemp(prefix="emisora-firefox-")
-        lines = [f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in self.PREFERENCES.items()]
+        if authority is not None:
+            trust(self._profile, authority)
+        preferences = {**self.PREFERENCES, **({"network.dns.forceResolve": address} if address else {})}
+        lines = [f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in preferences.items()]
         pathlib.Path(self._profile, "user.js").write_text("\n".join(lines))
         self._process = subprocess.Popen(
-            ["firefox-esr", "--headless", "--no-remote", "--profile", self._profile, "--remote-debugging-port=0",
+            [*(host.command if host else []), "firefox-esr", "--headless", "--no-remote", "--profile", self._profile, "--remote-debugging-port=0",
              "--width", "1100", "--height", "900"],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         url = None
@@ -107,7 +137,11 @@ class Firefox(Browser):
         # The pipe must not fill up while the browser lives.
         threading.Thread(target=self._process.stderr.read, daemon=True).start()
         self._id = 0
-        self._connection = connect(url + "/session", max_size=None)
+        there = None
+        if host is not None:
+            address, port = re.fullmatch(r"ws://([^:/]+):(\d+).*", url).groups()
+            there = host.connect(address, int(port))
+        self._connection = connect(url + "/session", max_size=None, sock=there)
         self._socket = self._connection.__enter__()
         self._command("session.new", {"capabilities": {}})
         # The first tab may show a page of the browser's own, where no script may run.

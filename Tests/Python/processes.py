@@ -78,12 +78,15 @@ class Process:
 
 class Server(Process):
     def __init__(self, port=0, host="127.0.0.1", options=(), command=()):
-        super().__init__("serve", "--host", host, "--port", port, *options, command=command)
-        self.host = host
-        self.port = int(self.wait_for_text(rf"http://{re.escape(host)}:(\d+)/").group(1))
+        # Tests about tokens bring a secret; all others are about something else.
+        is_open = ["--insecure-open"] if host in ("0.0.0.0", "::") and "--secret-file" not in options else []
+        super().__init__("serve", "--host", host, "--port", port, *is_open, *options, command=command)
+        self.host = f"[{host}]" if ":" in host else host
+        started = self.wait_for_text(rf"Signaling server at (https?)://{re.escape(self.host)}:(\d+)/")
+        self.scheme, self.port = started.group(1), int(started.group(2))
 
     def http(self, path):
-        return f"http://{self.host}:{self.port}{path}"
+        return f"{self.scheme}://{self.host}:{self.port}{path}"
 
     def room(self, name):
-        return f"ws://{self.host}:{self.port}/{name}"
+        return f"{self.scheme.replace('http', 'ws')}://{self.host}:{self.port}/{name}"

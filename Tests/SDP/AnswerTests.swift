@@ -3,11 +3,11 @@ import Testing
 
 @Suite struct AnswerTests {
     @Test(arguments: [
-        (Fixtures.chromiumRecvonly, UInt8(96), UInt8(97), UInt8(111), UInt8(9)),
-        (Fixtures.firefoxRecvonly, 120, 124, 109, 3),
+        (Fixtures.chromiumRecvonly, UInt8(96), UInt8(97), UInt8(111), UInt8(9), UInt8?(49), UInt8?(63)),
+        (Fixtures.firefoxRecvonly, 120, 124, 109, 3, nil, nil),
     ])
     func answersAViewerWithItsOwnNumbers(
-        offer: String, vp8: UInt8, rtx: UInt8, opus: UInt8, midExtension: UInt8
+        offer: String, vp8: UInt8, rtx: UInt8, opus: UInt8, midExtension: UInt8, flexfec: UInt8?, red: UInt8?
     ) throws {
         var machine = Given.machine()
         let (text, session) = try machine.answer(offer: Fixtures.crlf(offer), transport: Given.transport())
@@ -15,14 +15,16 @@ import Testing
         #expect(answer.media.map(\.kind) == ["video", "audio"])
         #expect(answer.media.map(\.mid) == ["0", "1"])
         #expect(answer.bundle == ["0", "1"])
-        #expect(answer.media.map(\.formats) == [["\(vp8)", "\(rtx)"], ["\(opus)"]])
+        let formats = [[vp8, rtx, flexfec], [opus, red]].map { $0.compactMap { $0 }.map(String.init) }
+        #expect(answer.media.map(\.formats) == formats)
         #expect(answer.media.map(\.direction) == [.sendonly, .sendonly])
         #expect(answer.media.map(\.iceUfrag) == ["ours", "ours"])
         #expect(answer.media.map { $0.candidates.count } == [1, 0])
         #expect(answer.media[0].setup == .active)
         #expect(answer.media[0].formatParameters[rtx] == "apt=\(vp8)")
         #expect(
-            answer.media[0].feedback.map(\.value) == ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"])
+            answer.media[0].feedback.filter { $0.payloadType == vp8 }.map(\.value)
+                == ["goog-remb", "transport-cc", "ccm fir", "nack", "nack pli"])
         #expect(answer.media[1].feedback.map(\.value).allSatisfy { $0 == "transport-cc" })
         #expect(answer.media.map(\.isRTCPMultiplexed) == [true, true])
         #expect(answer.media[0].isRTCPReducedSize)

@@ -30,7 +30,9 @@ import Testing
     @Test(
         "RFC 8839 §5.1: candidates of unknown types, transports and names are not fatal",
         arguments: [
-            "1 1 tcp 5 192.0.2.1 9 typ host tcptype active", "1 2 udp 5 192.0.2.1 5000 typ host",
+            "1 1 tcp 5 192.0.2.1 9 typ host tcptype active", "1 1 tcp 5 192.0.2.1 5000 typ host tcptype so",
+            "1 1 tcp 5 192.0.2.1 5000 typ host", "1 2 tcp 5 192.0.2.1 5000 typ host tcptype passive",
+            "1 2 udp 5 192.0.2.1 5000 typ host",
             "1 1 udp 5 5d5cae1f-53ba-4bb4-88db-88e5b2b3b3ef.local 5000 typ host", "1 1 udp 5 192.0.2.1 5000 typ future",
             "1 1 sctp 5 192.0.2.1 5000 typ host", "1 1 udp 5 192.0.2.1 0 typ host",
         ])
@@ -41,6 +43,14 @@ import Testing
 
     @Test func readsTheTCPType() {
         #expect(ICECandidateLine(parsing: "1 1 TCP 5 192.0.2.1 9 typ host tcptype active")?.tcpType == "active")
+    }
+
+    @Test("RFC 6544 §4.5: a passive TCP candidate is an address that can be connected to")
+    func takesAPassiveTCPCandidate() throws {
+        let text = "candidate:1 1 TCP 1518280447 192.0.2.1 443 typ host tcptype passive"
+        let line = try #require(ICECandidateLine(parsing: text))
+        #expect(line.usableAddress?.description == "192.0.2.1:443")
+        #expect(line.text == "candidate:1 1 tcp 1518280447 192.0.2.1 443 typ host tcptype passive")
     }
 
     @Test(arguments: [

@@ -33,7 +33,7 @@ enum Given {
         let tracks = kinds.map { kind in
             MediaConfiguration.Track(
                 kind: kind, sends: sends, receives: receives, ssrc: kind == .audio ? 11 : 21,
-                retransmissionSSRC: kind == .video ? 22 : nil)
+                retransmissionSSRC: kind == .video ? 22 : nil, repairSSRC: kind == .video && sends ? 23 : nil)
         }
         return OfferAnswerMachine(
             configuration: MediaConfiguration(tracks: tracks, cname: "cname", streamID: "stream"), sessionID: 84,

@@ -13,8 +13,11 @@ final class RecordingClient: Sendable {
     private let events = Mutex<[SignalingClientEvent]>([])
     private let inner = Mutex<SignalingClient?>(nil)
 
-    init(port: UInt16, room: String = "demo", host: String = "127.0.0.1") {
-        let client = SignalingClient(url: SignalingURL(host: host, port: port, room: room)) { [weak self] event in
+    init(port: UInt16, room: String = "demo", host: String = "127.0.0.1", token: BearerToken? = nil) {
+        var settings = SignalingClient.Settings()
+        settings.token = token
+        let url = SignalingURL(host: host, port: port, room: room)
+        let client = SignalingClient(url: url, settings: settings) { [weak self] event in
             self?.events.withLock { $0.append(event) }
         }
         inner.withLock { $0 = client }
@@ -69,9 +72,12 @@ final class RecordingClient: Sendable {
     static let subscription = "0123456789abcdef"
 
     static func withServer(
-        answerTimeout: Duration = .seconds(10), host: String = "127.0.0.1", _ body: (UInt16) async throws -> Void
+        answerTimeout: Duration = .seconds(10), host: String = "127.0.0.1",
+        _ change: (inout SignalingServer.Configuration) -> Void = { _ in }, _ body: (UInt16) async throws -> Void
     ) async throws {
-        let server = SignalingServer(.init(host: host, port: 0, answerTimeout: answerTimeout))
+        var configuration = SignalingServer.Configuration(host: host, port: 0, answerTimeout: answerTimeout)
+        change(&configuration)
+        let server = SignalingServer(configuration)
         let port = try server.start()
         defer { server.stop() }
         try await body(port)
@@ -166,8 +172,10 @@ final class RecordingClient: Sendable {
         let next = SignalingServer(.init(port: port))
         #expect(try next.start() == port)
         next.stop()
+        var elsewhere = SignalingServer.Configuration(host: "192.0.2.1", port: 0)
+        elsewhere.isInsecurelyOpen = true
         #expect(throws: SignalingServerError.addressNotAvailable(host: "192.0.2.1")) {
-            try SignalingServer(.init(host: "192.0.2.1", port: 0)).start()
+            try SignalingServer(elsewhere).start()
         }
     }
 

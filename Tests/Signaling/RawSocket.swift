@@ -11,7 +11,8 @@ final class RawSocket {
     /// Bytes that came behind a response.
     private var surplus: [UInt8] = []
 
-    init(port: UInt16, receiveBuffer: Int32? = nil) throws {
+    /// - Parameter host: An IPv4 address of this machine.
+    init(port: UInt16, host: UInt32 = 0x7F00_0001, receiveBuffer: Int32? = nil) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         if var size = receiveBuffer {
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
@@ -22,7 +23,7 @@ final class RawSocket {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_addr.s_addr = host.bigEndian
         let result = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
@@ -61,6 +62,18 @@ final class RawSocket {
         return Array(buffer.prefix(max(0, count)))
     }
 
+    /// Whether the other side has closed; waits for it until `limit` after `start`, and takes nothing.
+    func hasEnded(within limit: Duration, of start: ContinuousClock.Instant) throws -> Bool {
+        var byte: UInt8 = 0
+        while true {
+            let left = max(.zero, limit - (ContinuousClock.now - start)).components
+            var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+            let milliseconds = Int32(left.seconds * 1000 + left.attoseconds / 1_000_000_000_000_000)
+            guard poll(&ready, 1, milliseconds) > 0 else { return false }
+            return recv(descriptor, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) <= 0
+        }
+    }
+
     /// One HTTP response: its status, its header section and its body.
     func response(hasBody: Bool = true) throws -> (status: Int, head: String, body: String) {
         var bytes = surplus
@@ -91,17 +104,21 @@ final class RawWebsocket {
     private let socket: RawSocket
     private var bytes: [UInt8] = []
 
-    init(port: UInt16, receiveBuffer: Int32? = nil) throws {
+    /// - Parameter headers: Further lines of the request, each with its line break.
+    init(port: UInt16, receiveBuffer: Int32? = nil, headers: String = "") throws {
         socket = try RawSocket(port: port, receiveBuffer: receiveBuffer)
         socket.send(
             "GET /demo HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                 + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
-                + "Sec-WebSocket-Protocol: emisora.v1\r\n\r\n")
+                + "Sec-WebSocket-Protocol: emisora.v1\r\n\(headers)\r\n")
         let response = try socket.response(hasBody: false)
         guard response.status == 101 else { throw SocketFailure(what: response.head) }
     }
 
     func close() { socket.close() }
+
+    /// Waits until the server has ended the connection.
+    func awaitEnd() throws { while try !socket.receive().isEmpty {} }
 
     func send(text: String) {
         let payload = Array(text.utf8)

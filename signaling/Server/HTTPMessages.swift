@@ -1,3 +1,5 @@
+import EmisoraSignalingProtocol
+
 /// A request as the state machines see it: read whole, bounded, its path percent-decoded by nobody.
 struct HTTPRequest: Equatable, Sendable {
     enum Method: String, Sendable {
@@ -16,6 +18,13 @@ struct HTTPRequest: Equatable, Sendable {
     var path: String
     /// `Content-Type` as sent.
     var contentType: String?
+    /// `If-Match` as sent.
+    var ifMatch: String?
+    /// `Host` and `Origin` as sent; an origin that cannot be read is empty.
+    var host: String?
+    var origin: String?
+    /// Of `Authorization: Bearer`.
+    var token: BearerToken?
     var body: [UInt8] = []
 
     /// `type/subtype` of `Content-Type`, in lower case, without parameters.
@@ -54,6 +63,11 @@ struct HTTPResponse: Equatable, Sendable {
         return Self(status: status, headers: [("Content-Type", "application/problem+json")], body: Array(body.utf8))
     }
 
+    /// RFC 6750 §3: the same words for everything that is not let in.
+    static func unauthorized(_ detail: String) -> Self {
+        problem(401, detail).adding("WWW-Authenticate", "Bearer")
+    }
+
     static func text(_ status: Int, _ type: String, _ text: String) -> Self {
         Self(status: status, headers: [("Content-Type", type)], body: Array(text.utf8))
     }
@@ -82,13 +96,18 @@ struct HTTPResponse: Equatable, Sendable {
         case 201: "Created"
         case 204: "No Content"
         case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
         case 404: "Not Found"
         case 405: "Method Not Allowed"
         case 406: "Not Acceptable"
+        case 409: "Conflict"
         case 411: "Length Required"
+        case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 415: "Unsupported Media Type"
         case 422: "Unprocessable Content"
+        case 428: "Precondition Required"
         case 500: "Internal Server Error"
         case 501: "Not Implemented"
         case 503: "Service Unavailable"

@@ -1,3 +1,4 @@
+import EmisoraCore
 import Glibc
 
 /// A host and a port to listen at, resolved and tried before libwebsockets gets it: that one only says "no".
@@ -28,6 +29,8 @@ struct ListenAddress: Sendable {
         numeric = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         isIPv6 = first.pointee.ai_family == AF_INET6
     }
+
+    var isLoopback: Bool { IPAddress(numeric)?.isLoopback == true }
 
     var isWildcard: Bool { numeric == "0.0.0.0" || numeric == "::" }
 

@@ -20,17 +20,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         case close(ConnectionID)
     }
 
-    struct Limits: Sendable {
-        var rooms = 1_000
-        var participantsPerRoom = 1_000
-        var streamsPerParticipant = 16
-        var streamsPerRoom = 64
-        var subscriptionsPerParticipant = 64
-
-        init() {}
-    }
-
-    private struct Subscription {
+    struct Subscription {
         var stream: String
         var subscriber: ConnectionID
         var publisher: ConnectionID
@@ -40,46 +30,65 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         }
     }
 
-    private struct Room {
+    struct Room {
         var participants: Set<ConnectionID> = []
         /// In the order of publication: a room's first stream is its oldest.
         var streams: [(name: String, publisher: ConnectionID)] = []
+        /// Who takes what HTTP encoders send, for one name of a stream or for any, in the order of registration.
+        var receivers: [(stream: String?, connection: ConnectionID)] = []
+        /// Of published streams and of received ones alike: the publisher is who sends.
         var subscriptions: [String: Subscription] = [:]
+
+        /// Who receives streams of that name, rather than streams of any.
+        func receiver(of stream: String) -> ConnectionID? {
+            (receivers.first { $0.stream == stream } ?? receivers.first { $0.stream == nil })?.connection
+        }
 
         func publisher(of stream: String) -> ConnectionID? {
             streams.first { $0.name == stream }?.publisher
         }
     }
 
-    private struct Participant {
+    struct Participant {
         var id: String
         /// The room in the connection's URL; nil admits any.
         var allowedRoom: String?
+        /// What came with the request for the connection; `join` may bring another.
+        var token: BearerToken?
+        var grant: Grant?
         var room: String?
     }
 
     private var random: Random
-    private let limits: Limits
-    private let iceServers: [ICEServerDescription]
+    let limits: ServerLimits
+    private let access: AccessPolicy
+    private let iceServers: ICEServerList
     private var lastConnection: UInt64 = 0
-    private var participants: [ConnectionID: Participant] = [:]
-    private var rooms: [String: Room] = [:]
-    private var outputs: [Output] = []
+    // Touched by the extension for subscriptions, too.
+    var participants: [ConnectionID: Participant] = [:]
+    var rooms: [String: Room] = [:]
+    var outputs: [Output] = []
     private var nextOutput = 0
 
     /// - Parameter iceServers: What every participant is told to connect with.
-    init(random: Random, limits: Limits = Limits(), iceServers: [ICEServerDescription] = []) {
+    init(
+        random: Random, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
+        iceServers: ICEServerList = ICEServerList()
+    ) {
         self.random = random
-        self.iceServers = iceServers
         self.limits = limits
+        self.access = access
+        self.iceServers = iceServers
     }
 
-    /// A new connection; `allowedRoom` is the room of its URL.
-    mutating func connect(allowedRoom: String?) -> ConnectionID {
+    /// A new connection; `allowedRoom` is the room of its URL, `grant` what it may do, where that was judged already.
+    mutating func connect(
+        allowedRoom: String?, token: BearerToken? = nil, grant: Grant? = nil
+    ) -> ConnectionID {
         lastConnection += 1
         let connection = ConnectionID(number: lastConnection)
         participants[connection] = Participant(
-            id: SignalingProtocol.makeIdentifier(using: &random), allowedRoom: allowedRoom)
+            id: SignalingProtocol.makeIdentifier(using: &random), allowedRoom: allowedRoom, token: token, grant: grant)
         return connection
     }
 
@@ -88,6 +97,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             try accept(message, from: connection)
         } catch {
             refuse(error, to: connection)
+            // Who may not join has nothing more to say; another token comes on another connection.
+            if error.code == .unauthorized { outputs.append(.close(connection)) }
         }
     }
 
@@ -125,9 +136,17 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         participants[connection]?.room != nil
     }
 
-    /// The names of a room's streams, oldest first; nil when there is no such room.
-    func streams(in room: String) -> [String]? {
-        rooms[room]?.streams.map(\.name)
+    /// The stream of that name, or the room's oldest; nil when it is not live.
+    func liveStream(in room: String, named name: String?) -> String? {
+        rooms[room]?.streams.first { name == nil || $0.name == name }?.name
+    }
+
+    /// The name of a stream that an encoder may send into the room, or, where it gives none, the one that is waited for
+    /// longest; nil when nobody receives it.
+    func receivedStream(in room: String, named name: String?) -> String? {
+        guard let room = rooms[room] else { return nil }
+        guard let name else { return room.receivers.first.map { $0.stream ?? SignalingProtocol.defaultStream } }
+        return SignalingProtocol.isValid(name: name) && room.receiver(of: name) != nil ? name : nil
     }
 
     // MARK: Messages
@@ -136,10 +155,11 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         _ message: SignalingMessage, from connection: ConnectionID
     ) throws(SignalingError) {
         switch message {
-        case .join(let version, let room):
-            try join(connection, version: version, room: room)
+        case .join(let version, let room, let token):
+            try join(connection, version: version, room: room, token: token)
         case .leave:
             remove(connection, reason: .left)
+            participants[connection]?.grant = nil
             outputs.append(.close(connection))
         case .publish(let stream):
             try publish(stream, by: connection, in: try room(of: connection, message), message)
@@ -150,6 +170,11 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
                     .streamNotFound, "You do not publish a stream of this name.", inReplyTo: message.type)
             }
             removeStream(stream, in: room, reason: .unpublished)
+        case .receive(let stream):
+            try receive(stream, by: connection, in: try room(of: connection, message), message)
+        case .stopReceiving(let stream):
+            let room = try room(of: connection, message)
+            rooms[room]?.receivers.removeAll { $0.connection == connection && $0.stream == stream }
         case .subscribe(let subscription, let stream, _):
             try subscribe(
                 connection, subscription: subscription, stream: stream, in: try room(of: connection, message), message)
@@ -161,13 +186,13 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             if let room = participants[connection]?.room { rooms[room]?.subscriptions[subscription] = nil }
             outputs.append(.send(.subscriptionEnded(subscription: subscription, reason: reason), to: other))
         case .welcome, .streamPublished, .streamUnpublished, .participantJoined, .participantLeft,
-            .subscriptionEnded, .error:
+            .receiving, .ingest, .subscriptionEnded, .error:
             throw SignalingError(.notAllowed, "Only the server sends this message.", inReplyTo: message.type)
         }
     }
 
     private mutating func join(
-        _ connection: ConnectionID, version: Int, room: String
+        _ connection: ConnectionID, version: Int, room: String, token: BearerToken?
     ) throws(SignalingError) {
         guard var participant = participants[connection] else { return }
         guard participant.room == nil else {
@@ -181,6 +206,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard participant.allowedRoom == nil || participant.allowedRoom == room else {
             throw SignalingError(.notAllowed, "The room differs from the one in the URL.", inReplyTo: "join")
         }
+        // Before anything is said about the room.
+        let grant = try grant(for: participant, room, token: token)
         guard rooms[room] != nil || rooms.count < limits.rooms else {
             throw SignalingError(.limitReached, "The server holds no more rooms.", inReplyTo: "join")
         }
@@ -191,16 +218,19 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         joined.participants.insert(connection)
         rooms[room] = joined
         participant.room = room
+        participant.grant = grant
+        participant.token = nil
         participants[connection] = participant
         outputs.append(
             .send(
                 .welcome(
                     version: SignalingProtocol.version, id: participant.id, room: room,
-                    streams: joined.streams.map { describe($0.name, by: $0.publisher) }, iceServers: iceServers),
+                    streams: joined.streams.map { describe($0.name, by: $0.publisher) },
+                    iceServers: iceServers.servers(for: participant.id)),
                 to: connection))
         // To publishers only: were every viewer told of every other, a room of n would cost n² messages.
         for publisher in Set(joined.streams.map(\.publisher)) {
-            outputs.append(.send(.participantJoined(id: participant.id), to: publisher))
+            outputs.append(.send(.participantJoined(id: participant.id, data: grant.data), to: publisher))
         }
     }
 
@@ -208,6 +238,10 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         _ stream: String, by connection: ConnectionID, in room: String, _ message: SignalingMessage
     ) throws(SignalingError) {
         try Self.check(name: stream, "stream", inReplyTo: message.type)
+        guard participants[connection]?.grant?.mayPublish(stream) == true else {
+            throw SignalingError(
+                .notAllowed, "Your token does not let you publish this stream.", inReplyTo: message.type)
+        }
         let streams = rooms[room]?.streams ?? []
         guard !streams.contains(where: { $0.name == stream }) else {
             throw SignalingError(
@@ -221,75 +255,19 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         tell(room, .streamPublished(describe(stream, by: connection)))
     }
 
-    private mutating func subscribe(
-        _ connection: ConnectionID, subscription: String, stream: String, in room: String, _ message: SignalingMessage
-    ) throws(SignalingError) {
-        guard SignalingProtocol.isValid(subscription: subscription) else {
-            throw SignalingError(
-                .invalidName, "A subscription's id is 16 to 64 of the characters A-Z a-z 0-9 _ -.",
-                inReplyTo: message.type)
-        }
-        let taken = rooms[room]?.subscriptions ?? [:]
-        guard taken[subscription] == nil else {
-            throw SignalingError(
-                .subscriptionTaken, "This subscription exists; make the id of random bits.", inReplyTo: message.type)
-        }
-        guard let publisher = rooms[room]?.publisher(of: stream) else {
-            throw SignalingError(
-                .streamNotFound, "No stream of this name is live in the room.", inReplyTo: message.type,
-                subscription: subscription)
-        }
-        guard taken.values.count(where: { $0.subscriber == connection }) < limits.subscriptionsPerParticipant else {
-            throw SignalingError(
-                .limitReached, "No more subscriptions from one participant.", inReplyTo: message.type,
-                subscription: subscription)
-        }
-        rooms[room]?.subscriptions[subscription] = Subscription(
-            stream: stream, subscriber: connection, publisher: publisher)
-        outputs.append(.send(message, to: publisher))
-    }
-
-    // MARK: Ends
-
-    private mutating func remove(_ connection: ConnectionID, reason: SubscriptionEndReason) {
-        guard let participant = participants[connection], let room = participant.room else { return }
-        participants[connection]?.room = nil
-        rooms[room]?.participants.remove(connection)
-        for stream in rooms[room]?.streams ?? [] where stream.publisher == connection {
-            removeStream(stream.name, in: room, reason: reason)
-        }
-        for (id, subscription) in rooms[room]?.subscriptions ?? [:] {
-            guard let other = subscription.other(than: connection) else { continue }
-            rooms[room]?.subscriptions[id] = nil
-            outputs.append(.send(.subscriptionEnded(subscription: id, reason: reason), to: other))
-        }
-        guard let left = rooms[room] else { return }
-        if left.participants.isEmpty {
-            rooms[room] = nil
-        } else {
-            for publisher in Set(left.streams.map(\.publisher)) {
-                outputs.append(.send(.participantLeft(id: participant.id), to: publisher))
-            }
-        }
-    }
-
-    private mutating func removeStream(_ stream: String, in room: String, reason: SubscriptionEndReason) {
-        guard let publisher = rooms[room]?.publisher(of: stream) else { return }
-        for (id, subscription) in rooms[room]?.subscriptions ?? [:] where subscription.stream == stream {
-            rooms[room]?.subscriptions[id] = nil
-            // A participant may watch its own stream; when it is gone there is nobody to tell.
-            let ends: Set = [subscription.subscriber, subscription.publisher]
-            for end in ends where participants[end]?.room == room && (end != publisher || reason == .unpublished) {
-                outputs.append(.send(.subscriptionEnded(subscription: id, reason: reason), to: end))
-            }
-        }
-        rooms[room]?.streams.removeAll { $0.name == stream }
-        tell(room, .streamUnpublished(describe(stream, by: publisher)))
-    }
-
     // MARK: Checks
 
-    private func room(
+    private func grant(
+        for participant: Participant, _ room: String, token: BearerToken?
+    ) throws(SignalingError) -> Grant {
+        if let grant = participant.grant { return grant }
+        switch access.authorize(token ?? participant.token, for: room) {
+        case .granted(let grant): return grant
+        case .refused(let why): throw SignalingError(.unauthorized, why, inReplyTo: "join")
+        }
+    }
+
+    func room(
         of connection: ConnectionID, _ message: SignalingMessage
     ) throws(SignalingError) -> String {
         guard let room = participants[connection]?.room else {
@@ -311,7 +289,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         return other
     }
 
-    private static func check(name: String, _ what: String, inReplyTo type: String) throws(SignalingError) {
+    static func check(name: String, _ what: String, inReplyTo type: String) throws(SignalingError) {
         guard SignalingProtocol.isWellFormed(name: name) else {
             throw SignalingError(
                 .invalidName, "The name of a \(what) is 1 to 64 of the characters A-Z a-z 0-9 _ -.", inReplyTo: type)
@@ -322,11 +300,12 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         }
     }
 
-    private func describe(_ stream: String, by publisher: ConnectionID) -> StreamDescription {
-        StreamDescription(stream: stream, publisher: participants[publisher]?.id ?? "")
+    func describe(_ stream: String, by publisher: ConnectionID) -> StreamDescription {
+        let participant = participants[publisher]
+        return StreamDescription(stream: stream, publisher: participant?.id ?? "", data: participant?.grant?.data)
     }
 
-    private mutating func tell(_ room: String, _ message: SignalingMessage) {
+    mutating func tell(_ room: String, _ message: SignalingMessage) {
         for participant in rooms[room]?.participants ?? [] {
             outputs.append(.send(message, to: participant))
         }

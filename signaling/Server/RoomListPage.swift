@@ -1,14 +1,21 @@
 /// `GET /`: the rooms that are live now.
 enum RoomListPage {
     /// Names come from the checked alphabet `[A-Za-z0-9_-]`: there is nothing to escape.
-    static func html(rooms: [(name: String, streams: [String], participants: Int)]) -> String {
-        let list =
-            rooms.isEmpty
-            ? """
-            <p class="empty">Nobody is here yet. <code>emisora publish ws://HOST:PORT/demo</code> opens the room
-            <a href="/demo">demo</a>.</p>
-            """
-            : "<ul class=\"rooms\">\n" + rooms.map(item).joined(separator: "\n") + "\n</ul>"
+    ///
+    /// - Parameter rooms: `nil` where the rooms are nobody's business who has no token.
+    static func html(rooms: [(name: String, streams: [String], participants: Int)]?) -> String {
+        let list: String
+        if let rooms {
+            list =
+                rooms.isEmpty
+                ? """
+                <p class="empty">Nobody is here yet. <code>emisora publish ws://HOST:PORT/demo</code> opens the room
+                <a href="/demo">demo</a>.</p>
+                """
+                : "<ul class=\"rooms\">\n" + rooms.map(item).joined(separator: "\n") + "\n</ul>"
+        } else {
+            list = "<p class=\"empty\">Rooms are not listed here. Open the address that you were given.</p>"
+        }
         return """
             <!doctype html>
             <html lang="en">

@@ -3,7 +3,7 @@ import EmisoraSignalingProtocol
 
 /// Everything the server decides, without sockets: bytes and requests in, bytes and responses out.
 ///
-/// Composes the rooms, the WHEP door and the pages; bounds what one client may do. One mutation, then drain
+/// Composes the rooms, the WHIP and WHEP doors and the pages; bounds what one client may do. One mutation, then drain
 /// `pollOutput()`; call `handleTimeout(now:)` at `nextDeadline`.
 struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     typealias Directory = RoomDirectory<Random>
@@ -13,53 +13,60 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         case send([UInt8], to: ConnectionID)
         /// Close once everything sent has gone out.
         case close(ConnectionID)
+        /// It has joined a room.
+        case admitted(ConnectionID)
         case respond(HTTPResponse, to: HTTPRequestID)
     }
 
     struct Settings: Sendable {
-        /// How long a WHEP client waits for the publisher's answer.
+        /// How long an HTTP client waits for the other side's answer.
         var answerTimeout: Duration = .seconds(10)
-        /// How long a connection may stay without joining.
-        var joinTimeout: Duration = .seconds(10)
-        /// Messages that a client may send at once, and a second in the long run. A viewer sends about ten.
-        var messageBurst = 500.0
-        var messageRate = 100.0
-        var limits = Directory.Limits()
+        var limits = ServerLimits()
+        var access = AccessPolicy.open
+        var origins = OriginPolicy.any
         /// STUN and TURN servers that are handed out to all who join.
-        var iceServers: [ICEServerDescription] = []
+        var iceServers = ICEServerList()
 
         init() {}
     }
 
     private struct Client {
-        var joinDeadline: Instant?
         var allowance: Double
         var refilled: Instant
     }
 
     private let settings: Settings
     private var directory: Directory
-    private var whep: WHEPGateway<Random>
+    private var endpoints: EndpointGateway<Random>
     private var clients: [ConnectionID: Client] = [:]
+    /// Of those that have not joined yet.
+    private var joinDeadlines: [ConnectionID: Instant] = [:]
+    /// Of requests that will be answered, where a page of another server asks.
+    private var origins: [HTTPRequestID: String] = [:]
     private var outputs: [Output] = []
     private var nextOutput = 0
 
     init(random: Random, settings: Settings = Settings()) {
         self.settings = settings
-        directory = Directory(random: random, limits: settings.limits, iceServers: settings.iceServers)
+        directory = Directory(
+            random: random, limits: settings.limits, access: settings.access, iceServers: settings.iceServers)
         // A generator is a value: two copies of a seeded one would make the same ids, in tests only, and these two
         // make ids of different things.
-        whep = WHEPGateway(
-            random: random, answerTimeout: settings.answerTimeout, iceServers: settings.iceServers)
+        endpoints = EndpointGateway(
+            random: random, answerTimeout: settings.answerTimeout, sessionLimit: settings.limits.httpSessions,
+            access: settings.access, iceServers: settings.iceServers)
     }
 
     // MARK: Websocket
 
-    /// A websocket connection to `/room`; the name is checked when the client joins, so that it gets a typed error.
-    mutating func opened(room: String, now: Instant) -> ConnectionID {
-        let connection = directory.connect(allowedRoom: room)
-        clients[connection] = Client(
-            joinDeadline: now + settings.joinTimeout, allowance: settings.messageBurst, refilled: now)
+    /// A websocket connection to `/room`; name and token are checked when the client joins, so that it gets a typed
+    /// error.
+    ///
+    /// - Parameter token: What came with the request for the connection.
+    mutating func opened(room: String, token: BearerToken? = nil, now: Instant) -> ConnectionID {
+        let connection = directory.connect(allowedRoom: room, token: token)
+        clients[connection] = Client(allowance: Double(settings.limits.messageBurst), refilled: now)
+        joinDeadlines[connection] = now + settings.limits.strangerTimeout
         return connection
     }
 
@@ -70,7 +77,10 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         } catch {
             directory.refuse(error, to: connection)
         }
-        if directory.hasJoined(connection) { clients[connection]?.joinDeadline = nil }
+        if joinDeadlines[connection] != nil, directory.hasJoined(connection) {
+            joinDeadlines[connection] = nil
+            outputs.append(.admitted(connection))
+        }
         settle()
     }
 
@@ -86,14 +96,15 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     mutating func closed(_ connection: ConnectionID) {
         clients[connection] = nil
+        joinDeadlines[connection] = nil
         directory.disconnect(connection)
         settle()
     }
 
     private mutating func spendAllowance(of connection: ConnectionID, now: Instant) -> Bool {
         guard var client = clients[connection] else { return false }
-        let refill = (now - client.refilled).inSeconds * settings.messageRate
-        client.allowance = min(settings.messageBurst, client.allowance + max(0, refill))
+        let refill = (now - client.refilled).inSeconds * Double(settings.limits.messagesPerSecond)
+        client.allowance = min(Double(settings.limits.messageBurst), client.allowance + max(0, refill))
         client.refilled = now
         guard client.allowance >= 1 else {
             clients[connection] = nil
@@ -111,8 +122,14 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     mutating func requested(_ request: HTTPRequest, id: HTTPRequestID, now: Instant) {
         let path = request.path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-        if path.first == "whep" {
-            whep.handle(request, path: Array(path.dropFirst()), id: id, directory: &directory, now: now)
+        if let kind = path.first.flatMap({ EndpointKind(rawValue: String($0)) }) {
+            guard settings.origins.allows(request.origin, host: request.host) else {
+                let detail = "Pages of this origin may not use the server; its operator allows them by --allow-origin."
+                return outputs.append(.respond(.problem(403, detail), to: id))
+            }
+            origins[id] = request.origin
+            endpoints.handle(
+                request, to: kind, path: Array(path.dropFirst()), id: id, directory: &directory, now: now)
         } else {
             outputs.append(.respond(page(request, path: path), to: id))
         }
@@ -121,14 +138,15 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     /// The client went away before it had its response.
     mutating func abandoned(_ request: HTTPRequestID) {
-        whep.abandon(request, directory: &directory)
+        origins[request] = nil
+        endpoints.abandon(request, directory: &directory)
         settle()
     }
 
     private func page(_ request: HTTPRequest, path: [Substring]) -> HTTPResponse {
         let page: HTTPResponse? =
             switch path.joined(separator: "/") {
-            case "": .html(RoomListPage.html(rooms: directory.liveRooms))
+            case "": .html(RoomListPage.html(rooms: settings.access.isOpen ? directory.liveRooms : nil))
             case "healthz": .text(200, "application/json", "{\"status\":\"ok\",\"rooms\":\(directory.roomCount)}\n")
             case "assets/style.css": .text(200, "text/css; charset=utf-8", Stylesheet.css)
             case "assets/viewer.js": .text(200, "text/javascript; charset=utf-8", ViewerScript.javaScript)
@@ -145,14 +163,13 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     // MARK: Time
 
     var nextDeadline: Instant? {
-        [whep.nextDeadline, clients.values.compactMap(\.joinDeadline).min()].compactMap(\.self).min()
+        [endpoints.nextDeadline, joinDeadlines.values.min()].compactMap(\.self).min()
     }
 
     mutating func handleTimeout(now: Instant) {
-        whep.handleTimeout(directory: &directory, now: now)
-        for (connection, client) in clients {
-            guard let deadline = client.joinDeadline, deadline <= now else { continue }
-            clients[connection]?.joinDeadline = nil
+        endpoints.handleTimeout(directory: &directory, now: now)
+        for (connection, deadline) in joinDeadlines where deadline <= now {
+            joinDeadlines[connection] = nil
             directory.refuse(SignalingError(.notJoined, "No \"join\" came in time."), to: connection)
             settle()
             outputs.append(.close(connection))
@@ -170,21 +187,29 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         return outputs[nextOutput]
     }
 
-    /// Carries the rooms' outputs to the websocket clients and to the WHEP door, whose own messages may bring more.
+    /// Carries the rooms' outputs to the websocket clients and to the doors, whose own messages may bring more.
     private mutating func settle() {
         while let output = directory.pollOutput() {
             switch output {
-            case .send(let message, let connection) where whep.owns(connection):
-                whep.handle(message, for: connection, directory: &directory)
+            case .send(let message, let connection) where endpoints.owns(connection):
+                endpoints.handle(message, for: connection, directory: &directory)
             case .send(let message, let connection):
                 outputs.append(.send(message.json(), to: connection))
             case .close(let connection):
                 outputs.append(.close(connection))
             }
         }
-        while let (response, request) = whep.pollResponse() {
-            outputs.append(.respond(response, to: request))
+        while let (response, request) = endpoints.pollResponse() {
+            outputs.append(.respond(sharing(response, for: request), to: request))
         }
+    }
+
+    /// What lets a page of another origin read the response (Fetch §3.2).
+    private mutating func sharing(_ response: HTTPResponse, for request: HTTPRequestID) -> HTTPResponse {
+        let origin = origins.removeValue(forKey: request)
+        if settings.origins.allowsAll { return response.adding("Access-Control-Allow-Origin", "*") }
+        let varying = response.adding("Vary", "Origin")
+        return origin.map { varying.adding("Access-Control-Allow-Origin", $0) } ?? varying
     }
 }
 

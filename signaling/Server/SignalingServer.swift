@@ -5,7 +5,7 @@ import EmisoraSignalingProtocol
 import Glibc
 import Synchronization
 
-/// The signaling server as a library: rooms over websocket, WHEP, the viewer page, on one port and one thread.
+/// The signaling server as a library: rooms over websocket, WHIP, WHEP, the viewer page, on one port and one thread.
 ///
 /// ```swift
 /// let server = SignalingServer()
@@ -17,15 +17,28 @@ import Synchronization
 /// `start()` and `stop()` may be called from any thread; a stopped server can be started again.
 package final class SignalingServer: Sendable {
     package struct Configuration: Equatable, Sendable {
-        /// A numeric address or a name of this machine; `0.0.0.0` and `::` take connections from everywhere.
+        /// A numeric address or a name of this machine; `0.0.0.0` and `::` take connections from everywhere. Without a
+        /// secret only loopback is listened at, unless `isInsecurelyOpen`.
         package var host = "127.0.0.1"
         /// 0 takes any free port; `start()` returns it.
         package var port: UInt16 = 8080
-        /// How long a WHEP client waits for the publisher's answer before it gets 504.
+        /// How long a WHIP or WHEP client waits for the other side's answer before it gets 504.
         package var answerTimeout: Duration = .seconds(10)
-
         /// STUN and TURN servers for all who join: W3C `RTCConfiguration.iceServers`.
         package var iceServers: [ICEServerDescription] = []
+        /// The path of a file with the secret that access tokens are signed with; `nil`: everybody may join.
+        package var secretFile: String?
+        /// The path of a file with the secret shared with the TURN servers (coturn's `static-auth-secret`): who joins
+        /// gets credentials of its own for them.
+        package var turnSecretFile: String?
+        /// The paths of the PEM files of the certificate and its key; both or none. With them the server speaks TLS only.
+        package var certificateFile: String?
+        package var keyFile: String?
+        /// Origins of web pages, beside the server's own, that may connect; `*`: all.
+        package var allowedOrigins: Set<String> = []
+        /// Listen where `host` says although everybody may join.
+        package var isInsecurelyOpen = false
+        package var limits = ServerLimits()
 
         package init(
             host: String = "127.0.0.1", port: UInt16 = 8080, answerTimeout: Duration = .seconds(10),
@@ -42,28 +55,38 @@ package final class SignalingServer: Sendable {
     private struct Running: @unchecked Sendable {
         let loop: ServerLoop
         let thread: pthread_t
+        let url: String
     }
 
     private let configuration: Configuration
+    private let onNotice: @Sendable (String) -> Void
     private let running = Mutex<Running?>(nil)
 
-    package init(_ configuration: Configuration = Configuration()) {
+    /// - Parameter onNotice: Gets sentences for the operator, on any thread; no secret is ever in them.
+    package init(
+        _ configuration: Configuration = Configuration(), onNotice: @escaping @Sendable (String) -> Void = { _ in }
+    ) {
         self.configuration = configuration
+        self.onNotice = onNotice
     }
 
     deinit {
         stop()
     }
 
+    /// Where a running server is, such as `http://127.0.0.1:8080/`.
+    package var url: String? { running.withLock { $0?.url } }
+
     /// Binds and serves until `stop()`. Returns the port; at once when running already.
     @discardableResult
     package func start() throws(SignalingServerError) -> UInt16 {
         try running.withLock { running throws(SignalingServerError) in
             if let running { return running.loop.port }
-            let address = try ListenAddress(host: configuration.host, port: configuration.port)
-            try address.checkFree()
+            let setup = try ServerSetup(configuration, onNotice: onNotice)
+            try setup.address.checkFree()
             let loop = try ServerLoop(
-                address: address, answerTimeout: configuration.answerTimeout, iceServers: configuration.iceServers)
+                address: setup.address, settings: setup.settings, certificateFiles: setup.certificateFiles,
+                onNotice: onNotice)
             var thread = pthread_t()
             let argument = Unmanaged.passRetained(loop)
             guard pthread_create(&thread, nil, runServerLoop, argument.toOpaque()) == 0 else {
@@ -71,7 +94,7 @@ package final class SignalingServer: Sendable {
                 loop.discard()
                 throw .failed("no thread could be started")
             }
-            running = Running(loop: loop, thread: thread)
+            running = Running(loop: loop, thread: thread, url: setup.url(port: loop.port))
             return loop.port
         }
     }

@@ -5,13 +5,29 @@ import Glibc
 package enum SignalingServerCommand {
     package static func usage(program: String = "signaling-server") -> String {
         """
-        Usage: \(program) [--host ADDRESS] [--port PORT] [--ice-server URL …] [--ice-user NAME] [--ice-credential PASSWORD]
-          --host ADDRESS   address to listen at (default: $HOST or 127.0.0.1; 0.0.0.0 for every network)
+        Usage: \(program) [options]
+          --host ADDRESS   address to listen at (default: $HOST or 127.0.0.1; 0.0.0.0 for every network). Without
+                           --secret-file it is loopback, whatever is given here
           --port PORT      0 to 65535, 0 for any free port (default: $PORT or 8080)
+          --secret-file FILE         who joins needs a token signed with this secret, of 32 bytes at least
+                                     (`openssl rand -hex 32 > FILE`); `emisora token` makes tokens
+          --insecure-open            listen at ADDRESS without a secret: everybody who reaches it may join
+          --certificate FILE.pem --key FILE.pem   https: and wss: in place of http: and ws:; read anew when they change
+          --allow-origin ORIGIN      web pages that may connect beside the server's own, such as https://example.org;
+                                     may be given several times; * for all
+          --limit NAME=N             another figure than PROTOCOL.md's; may be given several times. Behind a proxy all
+                                     clients have one address. NAME is one of
+                                     \(limits)
           --ice-server URL           stun:HOST[:PORT] or turn:HOST[:PORT][?transport=tcp] or turns:HOST[:PORT], told to all
                                      who join; may be given several times
           --ice-user, --ice-credential   for the TURN servers; who joins can read them
+          --turn-secret-file FILE    in place of these: coturn's static-auth-secret; who joins gets credentials of its own
+                                     for \(Int(ICEServerList.lifetime / 3600)) hours
         """
+    }
+
+    private static var limits: String {
+        ServerLimits.adjustable.map(\.name).joined(separator: ", ")
     }
 
     enum Parsed: Equatable {
@@ -58,47 +74,80 @@ package enum SignalingServerCommand {
             switch name {
             case "--help", "-h":
                 return .help
-            case "--host", "--port", "--ice-server", "--ice-user", "--ice-credential":
-                guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
-                    return .wrong("\(name) needs a value: \(expected(name)).")
-                }
-                switch name {
-                case "--port":
-                    guard let port = UInt16(value) else { return .wrong("--port \(value): it must be 0 to 65535.") }
-                    configuration.port = port
-                case "--ice-server":
-                    guard isICEServer(value) else {
-                        return .wrong("--ice-server \(value): it must be \(expected(name)).")
-                    }
-                    servers.urls.append(value)
-                default:
-                    guard isText(value) else { return .wrong("\(name): it must be \(expected(name)).") }
-                    if name == "--host" { configuration.host = value }
-                    if name == "--ice-user" { servers.username = value }
-                    if name == "--ice-credential" { servers.credential = value }
-                }
+            case "--insecure-open":
+                guard parts.count == 1 else { return .wrong("\(name): it takes no value.") }
+                configuration.isInsecurelyOpen = true
             default:
-                return .wrong(
-                    "\(argument): unknown argument; allowed are --host ADDRESS, --port PORT, --ice-server URL, "
-                        + "--ice-user NAME, --ice-credential PASSWORD and --help.")
+                guard let expected = expected[name] else {
+                    let known = (expected.keys + ["--help", "--insecure-open"]).sorted().joined(separator: ", ")
+                    return .wrong("\(argument): unknown argument; allowed are \(known).")
+                }
+                guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
+                    return .wrong("\(name) needs a value: \(expected).")
+                }
+                guard take(value, for: name, into: &configuration, &servers) else {
+                    return .wrong("\(name) \(shown(value, for: name)): it must be \(expected).")
+                }
             }
+        }
+        guard (configuration.certificateFile == nil) == (configuration.keyFile == nil) else {
+            return .wrong("--certificate and --key: TLS needs both.")
         }
         guard !servers.urls.isEmpty else { return .serve(configuration) }
         let isRelay = servers.urls.contains { $0.lowercased().hasPrefix("turn") }
-        guard !isRelay || (servers.username != nil && servers.credential != nil) else {
-            return .wrong("--ice-server: a TURN server needs --ice-user NAME and --ice-credential PASSWORD.")
+        let hasCredential = servers.username != nil && servers.credential != nil
+        guard !isRelay || hasCredential || configuration.turnSecretFile != nil else {
+            return .wrong(
+                "--ice-server: a TURN server needs --turn-secret-file FILE, or --ice-user NAME and --ice-credential "
+                    + "PASSWORD.")
         }
         configuration.iceServers = [servers]
         return .serve(configuration)
     }
 
-    private static func expected(_ name: String) -> String {
+    /// What each option with a value may be.
+    static let expected = [
+        "--host": "an address, such as 127.0.0.1",
+        "--port": "0 to 65535",
+        "--secret-file": "the path of a file", "--turn-secret-file": "the path of a file",
+        "--certificate": "the path of a PEM file", "--key": "the path of a PEM file",
+        "--allow-origin": "an origin, such as https://example.org, or *",
+        "--ice-server": "stun:HOST[:PORT], turn:HOST[:PORT][?transport=udp|tcp] or turns:HOST[:PORT]",
+        "--limit": "NAME=N with a NAME of \(limits)",
+        "--ice-user": "a text without control characters", "--ice-credential": "a text without control characters",
+    ]
+
+    /// Values that may be secret, and such as would break the line, are not repeated.
+    private static func shown(_ value: String, for name: String) -> String {
+        name == "--ice-credential" || !isText(value) ? "VALUE" : value
+    }
+
+    private static func take(
+        _ value: String, for name: String, into configuration: inout SignalingServer.Configuration,
+        _ servers: inout ICEServerDescription
+    ) -> Bool {
+        guard isText(value) else { return false }
         switch name {
-        case "--host": "an address, such as 127.0.0.1"
-        case "--port": "0 to 65535"
-        case "--ice-server": "stun:HOST[:PORT], turn:HOST[:PORT][?transport=udp|tcp] or turns:HOST[:PORT]"
-        default: "a text without control characters"
+        case "--port":
+            guard let port = UInt16(value) else { return false }
+            configuration.port = port
+        case "--ice-server":
+            guard isICEServer(value) else { return false }
+            servers.urls.append(value)
+        case "--allow-origin":
+            guard OriginPolicy.isOrigin(value) else { return false }
+            configuration.allowedOrigins.insert(value)
+        case "--limit": return configuration.limits.take(value)
+        case "--host": configuration.host = value
+        case "--secret-file": configuration.secretFile = value
+        case "--turn-secret-file": configuration.turnSecretFile = value
+        case "--certificate": configuration.certificateFile = value
+        case "--key": configuration.keyFile = value
+        case "--ice-user": servers.username = value
+        case "--ice-credential": servers.credential = value
+        default: return false
         }
+        return true
     }
 
     /// What the browsers that get it would refuse anyway, and what would not fit into a header.
@@ -119,11 +168,10 @@ package enum SignalingServerCommand {
         sigaddset(&signals, SIGINT)
         sigaddset(&signals, SIGTERM)
         pthread_sigmask(SIG_BLOCK, &signals, nil)
-        let server = SignalingServer(configuration)
+        let server = SignalingServer(configuration, onNotice: complain)
         do {
-            let port = try server.start()
-            let host = configuration.host.contains(":") ? "[\(configuration.host)]" : configuration.host
-            complain("Signaling server at http://\(host):\(port)/")
+            try server.start()
+            complain("Signaling server at \(server.url ?? "")")
         } catch {
             complain("\(program): \(error.description)")
             exit(1)
@@ -134,7 +182,7 @@ package enum SignalingServerCommand {
         exit(0)
     }
 
-    private static func complain(_ line: String) {
+    @Sendable private static func complain(_ line: String) {
         let text = Array((line + "\n").utf8)
         _ = write(STDERR_FILENO, text, text.count)
     }

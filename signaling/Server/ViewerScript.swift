@@ -7,6 +7,8 @@ enum ViewerScript {
         const room = location.pathname.slice(1);
         // ?relay: by TURN servers only, to find out whether they work.
         const iceTransportPolicy = new URLSearchParams(location.search).has('relay') ? 'relay' : 'all';
+        // #token=…: what lets us in. No server is ever told of what stands behind the #.
+        const token = new URLSearchParams(location.hash.slice(1)).get('token') || undefined;
         const byId = (id) => document.getElementById(id);
         const video = byId('video');
 
@@ -16,6 +18,7 @@ enum ViewerScript {
         let socket = null;
         let retryDelay = 250;
         let joined = false;
+        let refused = false;       // the server wants another token
         let streams = [];          // [{stream, publisher}] of the room
         let wanted = null;         // the stream the person chose, or null for the first
         let iceServers = [];       // those that the server hands out
@@ -38,12 +41,13 @@ enum ViewerScript {
         function connect() {
           const scheme = location.protocol === 'https:' ? 'wss://' : 'ws://';
           socket = new WebSocket(scheme + location.host + '/' + room, 'emisora.v1');
-          socket.onopen = () => send({ type: 'join', version: 1, room });
+          socket.onopen = () => send({ type: 'join', version: 1, room, token });
           socket.onmessage = (event) => receive(JSON.parse(event.data));
           socket.onclose = () => {
             joined = false;
             // The stream does not need the server: leave it alone while it flows.
             if (call) call.orphan = true;
+            if (refused) return;
             if (!flowing()) show('server lost', 'The server is gone. Trying again …');
             setTimeout(connect, retryDelay * (0.75 + Math.random() / 4));
             retryDelay = Math.min(retryDelay * 2, 2000);
@@ -84,7 +88,11 @@ enum ViewerScript {
               if (isCurrent(message)) ended(message.reason);
               break;
             case 'error':
-              if (message.inReplyTo === 'join') show('refused', message.message);
+              if (message.inReplyTo === 'join') {
+                refused = message.code === 'unauthorized';
+                // Pictures that flow need no server.
+                if (!flowing()) show('refused', message.message);
+              }
               else if (message.inReplyTo === 'subscribe' && isCurrent(message)) ended(message.code);
               break;
           }
@@ -373,6 +381,8 @@ enum ViewerScript {
         setInterval(measure, 1000);
         // An orphan has nobody to say that it ended: its silence does.
         setInterval(() => { if (call && call.orphan && call.moved > 0 && !flowing()) ended('signalingLost'); }, 200);
+        // Another token in the address bar is no new page by itself.
+        window.addEventListener('hashchange', () => location.reload());
         connect();
 
         """#

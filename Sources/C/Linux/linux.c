@@ -217,6 +217,40 @@ int emisora_tcp_connect(const emisora_address *remote, emisora_address *local) {
     return fd;
 }
 
+int emisora_tcp_listen(emisora_address *address) {
+    socket_address local;
+    socklen_t length = to_system(address, &local);
+    int fd = socket(local.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    int on = 1;
+    // Connections of an earlier run that linger must not keep a port of a small range.
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (address->is_v6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(fd, &local.any, length) != 0 || listen(fd, 64) != 0 || getsockname(fd, &local.any, &length) != 0) {
+        int saved = errno;
+        close(fd);
+        errno = saved;
+        return -1;
+    }
+    from_system(&local.any, address);
+    return fd;
+}
+
+int emisora_tcp_accept(int listener, emisora_address *remote) {
+    socket_address from;
+    socklen_t length = sizeof from;
+    int fd = accept4(listener, &from.any, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) return -1;
+    int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    from_system(&from.any, remote);
+    return fd;
+}
+
+void emisora_tcp_limit_unsent(int socket, int bytes) {
+    setsockopt(socket, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes);
+}
+
 int emisora_socket_error(int socket) {
     int error = 0;
     socklen_t length = sizeof error;

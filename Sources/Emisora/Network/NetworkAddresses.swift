@@ -46,3 +46,12 @@ public enum NetworkAddresses: Sendable {
         }.map(\.ip)
     }
 }
+
+extension NetworkInterfaces {
+    /// Where the system would send from, if that may be used; else the first address of that family that may.
+    static func source(towards remote: SocketAddress, among usable: [IPAddress]) -> IPAddress? {
+        guard let routed = source(towards: remote) else { return nil }
+        if usable.contains(routed) || remote.ip.isLoopback { return routed }
+        return usable.first { $0.family == remote.ip.family && !$0.isLoopback }
+    }
+}

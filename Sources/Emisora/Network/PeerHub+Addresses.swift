@@ -64,6 +64,7 @@ extension PeerHub {
             }
             for socket in added { peer.engine.addLocalHost(socket.localAddress, now: now) }
         }
+        addListeners(on: new, now: now)
     }
 
     private func remove(_ gone: [IPAddress], now: Instant) {
@@ -83,6 +84,7 @@ extension PeerHub {
                 forgetPaths(base: socket.localAddress)
                 close(socket)
             }
+            removeListener(on: ip, now: now)
         }
     }
 

@@ -74,6 +74,10 @@ final class PeerHub: EventLoopClient {
     var regathering = RegatheringSchedule()
     var addressWatch = AddressWatch()
     var sockets: [UDPSocket] = []
+    /// For peers behind firewalls that let no UDP through.
+    private(set) lazy var tcp = TCPTransport(loop: loop, ports: options.ports) { [weak self] fragment in
+        self?.peers.first { $0.engine.ownsLocalFragment(fragment) }
+    }
     private(set) var peers: [Peer] = []
     /// Which peer a path was last used by: what most datagrams are told apart by.
     private var peerOfPath: [ICEPath: Peer] = [:]
@@ -85,13 +89,7 @@ final class PeerHub: EventLoopClient {
         wallClock = SystemClock.wallClock()
         names = ServerNames(loop: loop)
         connector = TURNConnector(loop: loop, authorities: options.certificateAuthorities)
-        var random = SecureRandom()
-        do throws(OpenSSLError) {
-            let unixTime = (wallClock.unixNanosecondsAtZero &+ SystemClock.now().nanoseconds) / 1_000_000_000
-            security = try DTLSContext(certificate: Certificate(unixTime: unixTime, using: &random))
-        } catch {
-            throw .system("The session's certificate cannot be made. \(error)")
-        }
+        security = try Self.security(options, wallClock)
         addresses = try options.addresses.resolve()
         do throws(ICEServerError) {
             endpoints = try ServerEndpoint.read(options.iceServers)
@@ -103,8 +101,24 @@ final class PeerHub: EventLoopClient {
         watchAddresses()
     }
 
-    var binder: SocketBinder {
-        SocketBinder(loop: loop, ports: options.ports) { [weak self] datagram, source, local in
+    private static func security(_ options: Session.Options, _ wallClock: WallClock) throws(SessionError) -> DTLSContext
+    {
+        let unixTime = (wallClock.unixNanosecondsAtZero &+ SystemClock.now().nanoseconds) / 1_000_000_000
+        let stored: Certificate? =
+            if let path = options.certificateFile {
+                try CertificateFile(path: path).certificate(unixTime: unixTime)
+            } else { nil }
+        var random = SecureRandom()
+        do throws(OpenSSLError) {
+            if let stored { return try DTLSContext(certificate: stored) }
+            return try DTLSContext(certificate: Certificate(unixTime: unixTime, using: &random))
+        } catch {
+            throw .system("The session's certificate cannot be made. \(error)")
+        }
+    }
+
+    var binder: UDPBinder {
+        UDPBinder(loop: loop, ports: options.ports) { [weak self] datagram, source, local in
             self?.receive(&datagram, path: ICEPath(local: local, remote: source))
         }
     }
@@ -137,11 +151,12 @@ final class PeerHub: EventLoopClient {
         guard peers.count < Self.maximumPeers, let security = try? DTLSSRTPSecurity(context: security),
             let own = use == .own ? try? bind(addresses) : []
         else { return nil }
+        if usesTCP { tcp.listen(on: addresses) }
         let engine = Engine(
             configuration: PeerConfiguration(
                 media: media, wallClock: wallClock,
-                localAddresses: (use == .own ? own : sockets).map(\.localAddress), iceOptions: iceOptions,
-                gathersCandidates: !endpoints.isEmpty),
+                localAddresses: (use == .own ? own : sockets).map(\.localAddress),
+                passiveAddresses: tcp.localAddresses, iceOptions: iceOptions, gathersCandidates: !endpoints.isEmpty),
             security: security, pacer: pacer, random: RandomSource(SecureRandom()), now: now)
         engine.packetTap = options.packetDump?.tap(wallClock: wallClock)
         let peer = Peer(engine: engine, owner: owner, use: use, ownSockets: own)
@@ -155,6 +170,7 @@ final class PeerHub: EventLoopClient {
         peer.engine.close()
         send(from: peer, now: now)
         batch.flush()
+        tcp.close(peer)
         peers.removeAll { $0 === peer }
         peerOfPath = peerOfPath.filter { $0.value !== peer }
         peerOfUnvalidatedPath = peerOfUnvalidatedPath.filter { $0.value !== peer }
@@ -186,6 +202,7 @@ final class PeerHub: EventLoopClient {
         gatherings.removeAll()
         for socket in sockets { close(socket) }
         sockets.removeAll()
+        tcp.close()
         addressWatch.close()
         participants.removeAll()
         loop.setClient(nil)
@@ -197,9 +214,13 @@ final class PeerHub: EventLoopClient {
         for participant in participants { participant.turn(now: now) }
         updateAddressesIfDue(now: now)
         turnGatherings(now: now)
+        tcp.turn(now: now)
         for peer in peers {
             if let deadline = peer.engine.nextDeadline, deadline <= now { peer.engine.handleTimeout(now: now) }
-            while let event = peer.engine.pollEvent() { peer.owner?.peer(peer, didEmit: event, now: now) }
+            while let event = peer.engine.pollEvent() {
+                if case .connectionWanted(let remote) = event { connect(peer, to: remote, now: now) }
+                peer.owner?.peer(peer, didEmit: event, now: now)
+            }
             peer.owner?.peerDidAdvance(peer, now: now)
             send(from: peer, now: now)
         }
@@ -210,6 +231,10 @@ final class PeerHub: EventLoopClient {
     private func send(from peer: Peer, now: Instant) {
         while batch.append({ slot in
             while let transmit = peer.engine.pollTransmit(into: &slot, now: now) {
+                if transmit.transport == .tcp {
+                    tcp.send(slot.bytes, transmit, now: now)
+                    continue
+                }
                 guard let relay = gatherings.first(where: { $0.isRelayed(transmit.source) }) else { return transmit }
                 if let wrapped = relay.wrap(transmit, in: &slot, now: now) { return wrapped }
             }
@@ -228,7 +253,9 @@ final class PeerHub: EventLoopClient {
         for peer in peers { if let other = peer.engine.nextDeadline { deadline = min(deadline, other) } }
         for participant in participants { if let other = participant.nextDeadline { deadline = min(deadline, other) } }
         for gathering in gatherings { if let other = gathering.nextDeadline { deadline = min(deadline, other) } }
-        for other in [regathering.deadline, addressWatch.deadline] { if let other { deadline = min(deadline, other) } }
+        for other in [regathering.deadline, addressWatch.deadline, tcp.nextDeadline] {
+            if let other { deadline = min(deadline, other) }
+        }
         return deadline == .distantFuture ? nil : deadline
     }
 

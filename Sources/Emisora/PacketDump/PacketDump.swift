@@ -4,7 +4,7 @@ import EmisoraICE
 import EmisoraPeerEngine
 
 /// What a session's peers send and receive, as a pcapng file that Wireshark opens: RTP and RTCP decrypted, STUN and DTLS
-/// as they are on the wire, each in a UDP datagram between the addresses of its path.
+/// as they are on the wire, each in a UDP datagram between the addresses of its path, also where that is a TCP connection.
 ///
 /// ```swift
 /// let dump = try PacketDump(path: "call.pcapng")

@@ -21,20 +21,31 @@ public final class Publisher: Sendable {
         public var audioBitrate: DataRate
         /// What the rate control reckons with; `nil`: the capturer's rate.
         public var maximumFramesPerSecond: Double?
+        /// Bounds for the time from capture to display that receivers are asked to keep to, 0 to 40.95 s in steps of
+        /// 10 ms (the RTP header extension `playout-delay`); `nil`: as they like. 0…0 asks for pictures as soon as they
+        /// come, at the price of evenness.
+        public var playoutDelay: ClosedRange<Duration>?
+        /// Sizes in which a peer that takes simulcast, such as an SFU, may have the pictures, in the order of the offer;
+        /// empty: one. All others get the first in full size. See ``VideoEncoding``.
+        public var encodings: [VideoEncoding]
 
         public init(
             videoBitrate: DataRate = .kilobitsPerSecond(1_500), audioBitrate: DataRate = .kilobitsPerSecond(32),
-            maximumFramesPerSecond: Double? = nil
+            maximumFramesPerSecond: Double? = nil, playoutDelay: ClosedRange<Duration>? = nil,
+            encodings: [VideoEncoding] = []
         ) {
             self.videoBitrate = videoBitrate
             self.audioBitrate = audioBitrate
             self.maximumFramesPerSecond = maximumFramesPerSecond
+            self.playoutDelay = playoutDelay
+            self.encodings = encodings
         }
     }
 
     private struct State {
         var videoCapture: (any VideoCapture)?
         var videoBitrate: DataRate
+        var videoRotation = VideoRotation.none
         var isVideoMuted = false
         var isAudioMuted = false
         var isPublished = false
@@ -75,7 +86,9 @@ public final class Publisher: Sendable {
             video = VideoPipeline(
                 settings: .init(
                     targetBitrate: options.videoBitrate,
-                    maximumFramesPerSecond: Self.rate(options, videoCapture), contentHint: videoCapture.contentHint),
+                    maximumFramesPerSecond: Self.rate(options, videoCapture), contentHint: videoCapture.contentHint,
+                    sourceSize: videoCapture.format.size),
+                encodings: options.encodings,
                 onReport: { relay.publisher?.report(.captureReported(.video, $0)) },
                 didEncode: { relay.publisher?.encoded() })
         } else {
@@ -148,6 +161,17 @@ public final class Publisher: Sendable {
         }
     }
 
+    /// How far pictures must be turned clockwise to stand upright, beside what they say of themselves: of a camera that
+    /// is mounted sideways. Receivers turn them (`urn:3gpp:video-orientation`) where all can, else it is done before
+    /// encoding.
+    public var videoRotation: VideoRotation {
+        get { state.withLock { $0.videoRotation } }
+        set {
+            state.withLock { $0.videoRotation = newValue }
+            video?.update { $0.rotation = newValue }
+        }
+    }
+
     /// While muted no picture is sent; capturing goes on.
     public var isVideoMuted: Bool {
         get { state.withLock { $0.isVideoMuted } }
@@ -215,6 +239,7 @@ public final class Publisher: Sendable {
             video.update {
                 $0.maximumFramesPerSecond = Self.rate(options, capture)
                 $0.contentHint = capture.contentHint
+                $0.sourceSize = capture.format.size
             }
             try capture.start(into: video.consumer)
         } catch {

@@ -17,11 +17,31 @@ final class VideoPipeline: Sendable {
         var targetBitrate: DataRate
         var maximumFramesPerSecond: Double
         var contentHint: VideoContentHint
+        /// How receivers have to turn pictures, beside what these say themselves.
+        var rotation = VideoRotation.none
+        /// Of the pictures that the capturer would make.
+        var sourceSize: VideoSize?
         /// What the paths to the subscribers carry; `nil`: nothing is known.
         var networkBitrate: DataRate?
+        /// The most that all of them can decode.
+        var limits = VideoLimits()
+        /// They turn pictures themselves, all of them.
+        var signalsOrientation = false
+        /// Somebody takes the encoding in full size; of a simulcast it may be only smaller ones.
+        var isTaken = true
 
         /// What the encoder aims at.
         var encoderBitrate: DataRate { min(targetBitrate, networkBitrate ?? targetBitrate) }
+
+        var framesPerSecond: Double { min(maximumFramesPerSecond, limits.frameRate.map(Double.init) ?? .infinity) }
+
+        /// What a capturer need not make in the first place. The size goes by the source's own, not by the last
+        /// picture's, which is smaller already and of slightly another shape: it would shrink step by step.
+        var wants: VideoWants {
+            var wants = VideoWants(highestFrameRate: limits.frameRate.flatMap { FrameRate($0) })
+            if let sourceSize, !limits.allows(sourceSize) { wants.largestSize = limits.size(for: sourceSize) }
+            return wants
+        }
     }
 
     struct Counters {
@@ -37,6 +57,8 @@ final class VideoPipeline: Sendable {
 
     let consumer: VideoCaptureConsumer
     let queue: EncodedQueue<EncodedVideoFrame>
+    /// The smaller encodings for peers with simulcast; `nil`: there are none.
+    let layers: SimulcastLayers?
     private let thread = MediaThread()
     private let settings: Mutex<Settings>
     private let counters = Mutex(Counters())
@@ -45,15 +67,19 @@ final class VideoPipeline: Sendable {
     private let didEncode: @Sendable () -> Void
 
     /// - Parameters:
+    ///   - encodings: for peers with simulcast; empty: there is one for all.
     ///   - onReport: told what the capturer reports.
     ///   - didEncode: called on the encoder thread when the queue holds something new.
     init(
-        settings: Settings, onReport: @escaping @Sendable (CaptureReport) -> Void,
+        settings: Settings, encodings: [VideoEncoding] = [], onReport: @escaping @Sendable (CaptureReport) -> Void,
         didEncode: @escaping @Sendable () -> Void
     ) {
         self.settings = Mutex(settings)
         self.didEncode = didEncode
         queue = EncodedQueue(capacity: Self.queueCapacity)
+        layers =
+            encodings.count > 1
+            ? SimulcastLayers(encodings, main: VideoEncoding.main(of: encodings), capacity: Self.queueCapacity) : nil
         consumer = VideoCaptureConsumer(onReport: onReport)
     }
 
@@ -70,7 +96,11 @@ final class VideoPipeline: Sendable {
     }
 
     func update(_ change: (inout Settings) -> Void) {
-        settings.withLock { change(&$0) }
+        settings.withLock { settings in
+            let wants = settings.wants
+            change(&settings)
+            if settings.wants != wants { consumer.setWants(settings.wants) }
+        }
     }
 
     /// The next picture is encoded as a key frame.
@@ -89,9 +119,17 @@ final class VideoPipeline: Sendable {
 
     // MARK: On the encoder thread
 
-    private func run(_ thread: MediaThread) {
+    /// What the encoder thread keeps from one picture to the next.
+    private struct Stage {
         let converter = VideoConverter()
+        let layerEncoders = SimulcastLayers.Encoders()
         var encoder: VP8Encoder?
+        /// How far the last picture was turned before it was encoded.
+        var turned = VideoRotation.none
+    }
+
+    private func run(_ thread: MediaThread) {
+        var stage = Stage()
         while true {
             // Counted before the look at the thread, so that a stop between the two ends the wait.
             let wakeUps = consumer.wakeUps
@@ -101,38 +139,57 @@ final class VideoPipeline: Sendable {
                 taken.dropped(.adaptation)
                 continue
             }
-            switch encode(taken.frame, with: &encoder, converter) {
+            switch encode(taken.frame, &stage) {
             case .encoded: taken.encoded()
             case .dropped(let reason): taken.dropped(reason)
             }
         }
     }
 
-    private func encode(_ frame: VideoFrame, with encoder: inout VP8Encoder?, _ converter: VideoConverter) -> FrameFate
-    {
-        let picture: VideoFrame
+    private func encode(_ frame: VideoFrame, _ stage: inout Stage) -> FrameFate {
+        let settings = settings.withLock { $0 }
+        var picture = frame
+        picture.rotation = frame.rotation + settings.rotation
+        // Other pixels than the last one's, turned: what is in them cannot be told from those.
+        let turned = settings.signalsOrientation ? .none : picture.rotation
+        if turned != stage.turned {
+            requestKeyFrame()
+            layers?.requestKeyFrames()
+        }
+        stage.turned = turned
         do throws(ConversionError) {
-            picture = try converter.encodable(frame)
+            picture = try stage.converter.encodable(
+                picture, scaledTo: settings.limits.size(for: frame.size), keepsRotation: settings.signalsOrientation)
         } catch {
             // A frame that cannot be converted is the capturer's fault; the encoder stays.
             counters.withLock { $0.lastError = error.description }
             if case .picturesExhausted = error { return .dropped(.noBuffer) }
             return .dropped(.invalid)
         }
-        let settings = settings.withLock { $0 }
+        let fate: FrameFate = settings.isTaken ? encodeForAll(picture, &stage, settings) : .dropped(.adaptation)
+        guard let layers else { return fate }
+        let (hasEncoded, failure) = layers.encode(picture, settings, with: stage.layerEncoders)
+        if let failure { counters.withLock { $0.lastError = failure } }
+        guard hasEncoded else { return fate }
+        didEncode()
+        // In whichever sizes: the picture was encoded.
+        return .encoded
+    }
+
+    private func encodeForAll(_ picture: VideoFrame, _ stage: inout Stage, _ settings: Settings) -> FrameFate {
         do throws(CodecError) {
             let current: VP8Encoder
-            if let encoder, encoder.configuration.contentHint == settings.contentHint {
+            if let encoder = stage.encoder, encoder.configuration.contentHint == settings.contentHint {
                 current = encoder
             } else {
                 current = try makeEncoder(for: picture, settings)
-                encoder = current
+                stage.encoder = current
             }
             return try encode(picture, with: current, settings)
         } catch {
             counters.withLock { $0.lastError = error.description }
             // An encoder that failed is made anew.
-            encoder = nil
+            stage.encoder = nil
             return .dropped(.encoderFailed)
         }
     }
@@ -141,14 +198,14 @@ final class VideoPipeline: Sendable {
         try VP8Encoder(
             VP8Encoder.Configuration(
                 width: picture.width, height: picture.height, targetBitrate: settings.encoderBitrate,
-                maximumFramesPerSecond: settings.maximumFramesPerSecond, contentHint: settings.contentHint))
+                maximumFramesPerSecond: settings.framesPerSecond, contentHint: settings.contentHint))
     }
 
     private func encode(
         _ picture: VideoFrame, with encoder: VP8Encoder, _ settings: Settings
     ) throws(CodecError) -> FrameFate {
         try encoder.setTargetBitrate(settings.encoderBitrate)
-        encoder.setMaximumFramesPerSecond(settings.maximumFramesPerSecond)
+        encoder.setMaximumFramesPerSecond(settings.framesPerSecond)
         let forceKeyFrame = isKeyFrameWanted.withLock { isWanted in
             defer { isWanted = false }
             return isWanted

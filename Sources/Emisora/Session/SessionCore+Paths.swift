@@ -29,7 +29,10 @@ extension SessionCore {
         case .localAddressLost:
             repairPath(of: id, peer, patience: Self.repairAttempts)
         case .selectedPathChanged: peer.selectedPathChanges += 1
-        case .stateChanged, .keyFrameNeeded, .targetBitrateChanged, .remoteSourceEnded: return false
+        // The hub's affair.
+        case .connectionWanted: break
+        case .stateChanged, .keyFrameNeeded, .layerKeyFrameNeeded, .targetBitrateChanged, .remoteSourceEnded:
+            return false
         }
         return true
     }

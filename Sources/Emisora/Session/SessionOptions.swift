@@ -24,31 +24,46 @@ extension Session {
         /// W3C `RTCConfiguration.iceTransportPolicy`.
         public var iceTransportPolicy: ICETransportPolicy
         /// The UDP ports of this machine that may be used; `nil`: any. Each local address of the session needs one, and
-        /// each stream that it receives, and each TURN server that is reached over UDP.
+        /// each stream that it receives, and each TURN server that is reached over UDP. The TCP ports that connections are
+        /// taken on are among these numbers, too.
         public var ports: ClosedRange<UInt16>?
+        /// Whether peers that no UDP gets through to may connect over TCP, and are connected to (ICE-TCP, RFC 6544). UDP is
+        /// preferred wherever it works.
+        public var usesTCPCandidates: Bool
         /// NAT 1:1: the addresses under which this machine is reached from outside where it sees others of its own, as in
         /// a cloud or a container; at most one of each family. The same ports must be passed on unchanged.
         public var natAddresses: [IPAddress]
-        /// The path of a PEM file with the certificate authorities that TURN servers over TLS are judged by; `nil`: the
-        /// system's.
+        /// The path of a PEM file with the certificate authorities that the signaling server (`wss:`) and TURN servers over
+        /// TLS are judged by; `nil`: the system's.
         public var certificateAuthorities: String?
+        /// The path of a PEM file with this side's own certificate and its key, by which peers know it again: made when
+        /// it is not there, for its owner alone to read, and anew a day before it expires (30 days). `nil`: each session
+        /// has a certificate of its own, so that nobody can tell that two of them are the same machine (RFC 8827 §6.5).
+        public var certificateFile: String?
         /// Where all packets are written to, decrypted; `nil`: nowhere.
         public var packetDump: PacketDump?
+        /// The access token that the signaling server asks for: a JWT, as `emisora token` makes it. It is sent to that
+        /// server alone when the room is joined, again after a lost connection, and printed nowhere.
+        public var token: String?
 
         public init(
             addresses: NetworkAddresses = .automatic, connectTimeout: Duration = .seconds(10),
             iceServers: [ICEServer] = [], iceTransportPolicy: ICETransportPolicy = .all,
-            ports: ClosedRange<UInt16>? = nil, natAddresses: [IPAddress] = [], certificateAuthorities: String? = nil,
-            packetDump: PacketDump? = nil
+            ports: ClosedRange<UInt16>? = nil, usesTCPCandidates: Bool = true, natAddresses: [IPAddress] = [],
+            certificateAuthorities: String? = nil, certificateFile: String? = nil,
+            packetDump: PacketDump? = nil, token: String? = nil
         ) {
             self.addresses = addresses
             self.connectTimeout = connectTimeout
             self.iceServers = iceServers
             self.iceTransportPolicy = iceTransportPolicy
             self.ports = ports
+            self.usesTCPCandidates = usesTCPCandidates
             self.natAddresses = natAddresses
             self.certificateAuthorities = certificateAuthorities
+            self.certificateFile = certificateFile
             self.packetDump = packetDump
+            self.token = token
         }
     }
 }

@@ -6,24 +6,35 @@ import Synchronization
 protocol SignalingChannel: AnyObject, Sendable {
     /// Who offers where the application does not say.
     var usualOfferer: Offerer { get }
+    /// How long to wait for what the other side has to confirm or to answer.
+    var answerTimeout: Duration { get }
     /// Begins; `onEvent` is called on a thread of the channel's own and must not block.
     func open(onEvent: @escaping @Sendable (SignalingClientEvent) -> Void)
     func send(_ message: SignalingMessage)
     func close()
 }
 
+extension SignalingChannel {
+    var answerTimeout: Duration { .seconds(10) }
+}
+
 /// Through a signaling server, with reconnect.
 final class ServerChannel: SignalingChannel {
     let usualOfferer = Offerer.subscriber
     private let url: SignalingURL
+    private let settings: SignalingClient.Settings
     private let client = Mutex<SignalingClient?>(nil)
 
-    init(url: SignalingURL) {
+    init(url: SignalingURL, options: Session.Options) {
         self.url = url
+        var settings = SignalingClient.Settings()
+        settings.token = options.token.map(BearerToken.init)
+        settings.certificateAuthorities = options.certificateAuthorities
+        self.settings = settings
     }
 
     func open(onEvent: @escaping @Sendable (SignalingClientEvent) -> Void) {
-        let client = SignalingClient(url: url, onEvent: onEvent)
+        let client = SignalingClient(url: url, settings: settings, onEvent: onEvent)
         self.client.withLock { $0 = client }
         client.connect()
     }

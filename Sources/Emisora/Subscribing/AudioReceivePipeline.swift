@@ -25,8 +25,11 @@ final class AudioReceivePipeline: Sendable {
     private let queue = EncodedQueue<Input>(capacity: queueCapacity)
     private let counters = Mutex(Counters())
     private let sink: (any AudioFrameSink)?
+    private let format: AudioFormat
 
-    init(sink: (any AudioFrameSink)?) {
+    /// - Parameter channels: 1 or 2, whatever the packets hold.
+    init(sink: (any AudioFrameSink)?, channels: Int) {
+        format = AudioFormat(channels: min(2, max(1, channels)))
         thread = MediaThread()
         self.sink = sink
     }
@@ -48,15 +51,17 @@ final class AudioReceivePipeline: Sendable {
     var statistics: Counters { counters.withLock { $0 } }
 
     private func run(_ thread: MediaThread) {
-        guard let decoder = try? OpusDecoder() else { return }
+        guard let decoder = try? OpusDecoder(channels: format.channels) else { return }
         while thread.waitForWork() {
             for input in queue.takeAll() {
                 guard let samples = try? decode(input.output, with: decoder),
-                    let frame = try? AudioFrame(samples, format: .mono, timestamp: input.timestamp)
+                    let frame = try? AudioFrame(samples, format: format, timestamp: input.timestamp)
                 else { continue }
+                // Of each channel, as W3C counts them.
+                let count = UInt64(frame.samplesPerChannel)
                 counters.withLock { counters in
-                    counters.totalSamplesReceived += UInt64(samples.count)
-                    if case .lost = input.output { counters.concealedSamples += UInt64(samples.count) }
+                    counters.totalSamplesReceived += count
+                    if case .lost = input.output { counters.concealedSamples += count }
                     counters.audioLevel = frame.level
                 }
                 sink?.receive(frame)

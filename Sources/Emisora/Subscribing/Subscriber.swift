@@ -13,6 +13,17 @@ import Synchronization
 /// try await session.subscribe(subscriber, to: "robot")
 /// ```
 public final class Subscriber: Sendable {
+    public struct Options: Sendable {
+        /// Of the frames that the audio sink gets: 1, or 2, which asks the publisher for stereo (RFC 7587 §6.1 `stereo`).
+        public var audioChannels: Int
+
+        /// - Parameter audioChannels: other values are taken for the nearest of 1 and 2.
+        public init(audioChannels: Int = 1) {
+            self.audioChannels = min(2, max(1, audioChannels))
+        }
+    }
+
+    public let options: Options
     let video: VideoReceivePipeline
     let audio: AudioReceivePipeline
     private let hooks = Mutex(Hooks())
@@ -23,12 +34,16 @@ public final class Subscriber: Sendable {
     }
 
     /// - Parameters:
-    ///   - videoSink: gets each decoded picture; its timestamp is when its first packet arrived.
+    ///   - videoSink: gets each decoded picture; its timestamp is when its first packet arrived, and its rotation says
+    ///     how to turn it before it is shown (``VideoConverter/upright(_:)``).
     ///   - audioSink: gets 20 ms of sound at a time.
-    public init(videoSink: (any VideoFrameSink)? = nil, audioSink: (any AudioFrameSink)? = nil) {
+    public init(
+        videoSink: (any VideoFrameSink)? = nil, audioSink: (any AudioFrameSink)? = nil, options: Options = Options()
+    ) {
+        self.options = options
         let relay = Relay()
         video = VideoReceivePipeline(sink: videoSink) { relay.subscriber?.needKeyFrame() }
-        audio = AudioReceivePipeline(sink: audioSink)
+        audio = AudioReceivePipeline(sink: audioSink, channels: options.audioChannels)
         relay.subscriber = self
     }
 

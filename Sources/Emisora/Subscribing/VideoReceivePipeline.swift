@@ -66,7 +66,8 @@ final class VideoReceivePipeline: Sendable {
                 do throws(CodecError) {
                     if decoder == nil { decoder = try VP8Decoder() }
                     guard let decoder else { continue }
-                    let picture = try decoder.decode(input.frame.payload, timestamp: input.timestamp)
+                    var picture = try decoder.decode(input.frame.payload, timestamp: input.timestamp)
+                    picture.rotation = VideoRotation(quarterTurns: Int(input.frame.orientation.quarterTurns))
                     let end = MonotonicClock.now
                     counters.withLock { counters in
                         counters.framesDecoded += 1

@@ -16,6 +16,8 @@ public enum NotSentReason: String, CaseIterable, Hashable, Sendable {
     case closed
     /// The operating system refused to send.
     case sendFailed
+    /// The subscriber can decode no pictures of this size or rate, or none that lie like this one.
+    case unsuitable
 
     var index: Int {
         switch self {
@@ -27,6 +29,7 @@ public enum NotSentReason: String, CaseIterable, Hashable, Sendable {
         case .closed: 5
         case .sendFailed: 6
         case .notNegotiated: 7
+        case .unsuitable: 8
         }
     }
 }

@@ -1,4 +1,5 @@
 import EmisoraCore
+import EmisoraVideo
 
 /// A compressed picture as it goes to the network.
 public struct EncodedVideoFrame: Sendable {
@@ -8,6 +9,8 @@ public struct EncodedVideoFrame: Sendable {
     public let captureTime: Instant
     public let width: Int
     public let height: Int
+    /// How far receivers must turn the picture clockwise to show it upright.
+    public let rotation: VideoRotation
     /// VP8's quantizer index, 0 (best) … 63.
     public let quantizer: Int
 }

@@ -2,7 +2,7 @@ import CEmisoraOpus
 import EmisoraAudio
 import EmisoraCore
 
-/// Opus at 48 kHz in packets of 20 ms. Owns the codec; one thread at a time.
+/// Opus at 48 kHz, as a rule in packets of 20 ms. Owns the codec; one thread at a time.
 public final class OpusEncoder {
     /// What the sound mostly is.
     public enum Application: String, Hashable, Sendable, CaseIterable {
@@ -25,11 +25,19 @@ public final class OpusEncoder {
         public var expectedLossPercent: Int
         /// Sends nothing while it is silent.
         public var usesDTX: Bool
+        /// How long packets sound, in milliseconds: 5, 10, 20, 40 or 60. Longer ones have fewer headers and more delay.
+        public var packetMilliseconds: Int
+        /// Frequencies that a player of this sampling rate (Hz) could not play are left out.
+        public var maximumPlaybackRate: Int
+
+        /// Samples of each channel in a packet.
+        public var samplesPerPacket: Int { packetMilliseconds * 48 }
 
         /// - Parameter application: `nil`: voice for one channel, audio for two.
         public init(
             channels: Int = 1, bitrate: DataRate = .kilobitsPerSecond(32), complexity: Int = 5,
             usesInbandFEC: Bool = true, expectedLossPercent: Int = 10, usesDTX: Bool = false,
+            packetMilliseconds: Int = 20, maximumPlaybackRate: Int = 48_000,
             application: Application? = nil
         ) {
             self.channels = channels
@@ -39,10 +47,12 @@ public final class OpusEncoder {
             self.usesInbandFEC = usesInbandFEC
             self.expectedLossPercent = expectedLossPercent
             self.usesDTX = usesDTX
+            self.packetMilliseconds = packetMilliseconds
+            self.maximumPlaybackRate = maximumPlaybackRate
         }
     }
 
-    /// Samples of each channel in a packet.
+    /// Samples of each channel in a packet of 20 ms.
     public static let frameSampleCount = 960
     /// RFC 6716 §3.2.1's largest frame, with room for what comes before it.
     private static let maximumPacketByteCount = 1_275
@@ -55,6 +65,7 @@ public final class OpusEncoder {
         guard (1...2).contains(configuration.channels) else {
             throw .invalidConfiguration("Opus takes one or two channels, not \(configuration.channels).")
         }
+        try Self.checkPacketTime(configuration.packetMilliseconds)
         let application =
             switch configuration.application {
             case .voice: OPUS_APPLICATION_VOIP
@@ -73,6 +84,7 @@ public final class OpusEncoder {
             emisora_opus_set_inband_fec(encoder, configuration.usesInbandFEC ? 1 : 0),
             emisora_opus_set_packet_loss_percent(encoder, Int32(clamping: configuration.expectedLossPercent)),
             emisora_opus_set_dtx(encoder, configuration.usesDTX ? 1 : 0),
+            emisora_opus_set_max_bandwidth(encoder, Self.bandwidth(configuration.maximumPlaybackRate)),
         ]
         if let failed = results.first(where: { $0 != OPUS_OK }) {
             throw .invalidConfiguration(
@@ -85,6 +97,24 @@ public final class OpusEncoder {
     }
 
     // MARK: Changing while running
+
+    /// Goes over to another configuration with the next packet, without a gap.
+    ///
+    /// - Throws: `invalidConfiguration` where channels or application differ, which take another encoder.
+    public func update(_ new: Configuration) throws(CodecError) {
+        guard new != configuration else { return }
+        guard new.channels == configuration.channels, new.application == configuration.application else {
+            throw .invalidConfiguration("An Opus encoder keeps its channels and its application; make another one.")
+        }
+        try Self.checkPacketTime(new.packetMilliseconds)
+        try setBitrate(new.bitrate)
+        try setExpectedLossPercent(new.expectedLossPercent)
+        try check(emisora_opus_set_complexity(encoder, Int32(clamping: new.complexity)))
+        try check(emisora_opus_set_inband_fec(encoder, new.usesInbandFEC ? 1 : 0))
+        try check(emisora_opus_set_dtx(encoder, new.usesDTX ? 1 : 0))
+        try check(emisora_opus_set_max_bandwidth(encoder, Self.bandwidth(new.maximumPlaybackRate)))
+        configuration = new
+    }
 
     /// Takes effect with the next packet; Opus holds it between 0.5 and 300 kbit/s a channel.
     public func setBitrate(_ bitrate: DataRate) throws(CodecError) {
@@ -102,19 +132,21 @@ public final class OpusEncoder {
 
     // MARK: Encoding
 
-    /// Encodes exactly 20 ms of interleaved samples; `nil` when DTX says that nothing needs to be sent. The RTP
+    /// Encodes exactly one packet's interleaved samples; `nil` when DTX says that nothing needs to be sent. The RTP
     /// timestamp goes on over what is not sent (RFC 7587 §4.1).
     public func encode(_ samples: [Int16]) throws(CodecError) -> [UInt8]? {
         try checkCount(samples.count)
         return try collect(
-            opus_encode(encoder, samples, Int32(Self.frameSampleCount), &packet, Int32(packet.count)))
+            opus_encode(
+                encoder, samples, Int32(configuration.samplesPerPacket), &packet, Int32(packet.count)))
     }
 
     /// As `encode` with integers; samples lie in −1…1, and what is beyond is limited softly.
     public func encode(_ samples: [Float]) throws(CodecError) -> [UInt8]? {
         try checkCount(samples.count)
         return try collect(
-            opus_encode_float(encoder, samples, Int32(Self.frameSampleCount), &packet, Int32(packet.count)))
+            opus_encode_float(
+                encoder, samples, Int32(configuration.samplesPerPacket), &packet, Int32(packet.count)))
     }
 
     // MARK: Inside
@@ -129,9 +161,28 @@ public final class OpusEncoder {
     }
 
     private func checkCount(_ count: Int) throws(CodecError) {
-        let needed = Self.frameSampleCount * configuration.channels
+        let needed = configuration.samplesPerPacket * configuration.channels
         guard count == needed else {
-            throw .invalidConfiguration("Opus takes \(needed) interleaved samples (20 ms) at a time, not \(count).")
+            throw .invalidConfiguration(
+                "Opus takes \(needed) interleaved samples (\(configuration.packetMilliseconds) ms) at a time, "
+                    + "not \(count).")
+        }
+    }
+
+    private static func checkPacketTime(_ milliseconds: Int) throws(CodecError) {
+        guard [5, 10, 20, 40, 60].contains(milliseconds) else {
+            throw .invalidConfiguration("Opus makes packets of 5, 10, 20, 40 or 60 ms, not \(milliseconds) ms.")
+        }
+    }
+
+    /// The audio bandwidth that a sampling rate can carry (RFC 7587 §3.1.1, table 1).
+    private static func bandwidth(_ playbackRate: Int) -> Int32 {
+        switch playbackRate {
+        case ...8_000: OPUS_BANDWIDTH_NARROWBAND
+        case ...12_000: OPUS_BANDWIDTH_MEDIUMBAND
+        case ...16_000: OPUS_BANDWIDTH_WIDEBAND
+        case ...24_000: OPUS_BANDWIDTH_SUPERWIDEBAND
+        default: OPUS_BANDWIDTH_FULLBAND
         }
     }
 

@@ -94,7 +94,7 @@ public final class VP8Encoder {
             return vpx_codec_encode(&codec, &image, ticks, UInt(duration), flags, UInt(VPX_DL_REALTIME))
         }
         guard status == VPX_CODEC_OK else { throw lastError() }
-        return collect(captureTime: frame.timestamp)
+        return collect(frame)
     }
 
     // MARK: Inside
@@ -204,7 +204,7 @@ public final class VP8Encoder {
     }
 
     /// Takes what the encoder made; `nil` when it left the picture out.
-    private func collect(captureTime: Instant) -> EncodedVideoFrame? {
+    private func collect(_ frame: VideoFrame) -> EncodedVideoFrame? {
         var iterator: vpx_codec_iter_t?
         var result: EncodedVideoFrame?
         while let packet = vpx_codec_get_cx_data(&codec, &iterator) {
@@ -212,8 +212,9 @@ public final class VP8Encoder {
             let data = packet.pointee.data.frame
             result = EncodedVideoFrame(
                 payload: Array(UnsafeRawBufferPointer(start: data.buf, count: data.sz)),
-                isKeyFrame: data.flags & vpx_codec_frame_flags_t(VPX_FRAME_IS_KEY) != 0, captureTime: captureTime,
-                width: configuration.width, height: configuration.height,
+                isKeyFrame: data.flags & vpx_codec_frame_flags_t(VPX_FRAME_IS_KEY) != 0,
+                captureTime: frame.timestamp, width: configuration.width, height: configuration.height,
+                rotation: frame.rotation,
                 quantizer: Int(emisora_vp8_last_quantizer(&codec)))
         }
         return result

@@ -44,7 +44,8 @@ public enum AudioConverter {
         samples.map { Float($0) / 32_768 }
     }
 
-    private static func mono(_ interleaved: [Int16]) -> [Int16] {
+    /// Both channels as one, their mean.
+    public static func mono(_ interleaved: [Int16]) -> [Int16] {
         (0..<interleaved.count / 2).map { index in
             Int16((Int32(interleaved[2 * index]) + Int32(interleaved[2 * index + 1])) >> 1)
         }

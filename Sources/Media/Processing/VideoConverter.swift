@@ -18,13 +18,21 @@ public final class VideoConverter: Sendable {
 
     /// The picture as VP8 can carry it: I420 or NV12, upright, BT.601 limited, since VP8's header can tell nothing else
     /// (RFC 6386 §9.2). One that is so already is given back untouched, without a copy.
-    public func encodable(_ frame: VideoFrame) throws(ConversionError) -> VideoFrame {
+    ///
+    /// - Parameters:
+    ///   - size: what to scale the picture to, as it lies; `nil`: as it is.
+    ///   - keepsRotation: leaves the turning to those who receive it.
+    public func encodable(
+        _ frame: VideoFrame, scaledTo size: VideoSize? = nil, keepsRotation: Bool = false
+    ) throws(ConversionError) -> VideoFrame {
         var result = frame
         switch frame.format.pixelFormat {
         case .i420, .nv12: if !frame.format.hasPlainColor { result = try i420(frame) }
         case .nv21, .yuy2, .uyvy, .argb, .bgra, .rgba, .rgb24: result = try i420(frame)
         }
-        return try upright(result)
+        // What is small is turned more cheaply.
+        if let size, size != frame.size { result = try scale(result, width: size.width, height: size.height) }
+        return keepsRotation ? result : try upright(result)
     }
 
     /// The picture as I420, BT.601 limited. Its orientation stays.

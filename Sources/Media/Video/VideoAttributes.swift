@@ -26,6 +26,19 @@ public enum VideoRotation: Int, CaseIterable, Hashable, Sendable {
 
     /// The rotation in degrees, clockwise.
     public var degrees: Int { rawValue }
+    /// Both turns, one after the other.
+    public static func + (lhs: VideoRotation, rhs: VideoRotation) -> VideoRotation {
+        VideoRotation(quarterTurns: lhs.quarterTurns + rhs.quarterTurns)
+    }
+
+    /// Quarter turns clockwise, of which four are none.
+    package init(quarterTurns: Int) {
+        self = [.none, .clockwise90, .clockwise180, .clockwise270][quarterTurns & 3]
+    }
+
+    /// 0…3.
+    package var quarterTurns: Int { rawValue / 90 }
+
     /// Whether width and height change places when the rotation is applied.
     public var swapsSides: Bool { self == .clockwise90 || self == .clockwise270 }
 }

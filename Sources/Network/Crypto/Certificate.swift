@@ -14,6 +14,8 @@ package final class Certificate: @unchecked Sendable {
     package let fingerprint: Fingerprint
     /// The certificate in DER, as it travels in the handshake.
     package let der: [UInt8]
+    /// The second of Unix time after which it is valid no more.
+    package let expires: Int64
 
     /// Makes a key and a certificate valid from a day before `unixTime` (peers' clocks differ) until 30 days after.
     package init(unixTime: Int64, using random: inout some RandomNumberGenerator) throws(OpenSSLError) {
@@ -47,6 +49,54 @@ package final class Certificate: @unchecked Sendable {
         self.x509 = x509
         self.fingerprint = fingerprint
         self.der = der
+        expires = unixTime + 30 * 86_400
+    }
+
+    /// Reads what ``pem()`` wrote, or any other unencrypted private key with its certificate, in either order.
+    package init(pem: [UInt8]) throws(CertificateError) {
+        ERR_clear_error()
+        // Without a callback of ours OpenSSL would ask for an encrypted key's password on the terminal.
+        guard let key = PEMText.read(pem, { PEM_read_bio_PrivateKey($0, nil, { _, _, _, _ in -1 }, nil) }) else {
+            throw .noPrivateKey
+        }
+        guard let x509 = PEMText.read(pem, { PEM_read_bio_X509($0, nil, { _, _, _, _ in -1 }, nil) }) else {
+            EVP_PKEY_free(key)
+            throw .noCertificate
+        }
+        do throws(CertificateError) {
+            guard X509_check_private_key(x509, key) == 1 else { throw .keyOfAnother }
+            // RFC 8827 §6.5: P-256 is what all have; browsers refuse short RSA keys.
+            let isStrong =
+                switch EVP_PKEY_get_base_id(key) {
+                case EVP_PKEY_EC: EVP_PKEY_get_bits(key) >= 256
+                case EVP_PKEY_RSA: EVP_PKEY_get_bits(key) >= 2_048
+                default: false
+                }
+            guard isStrong else { throw .unsuitableKey }
+            guard let der = Self.der(of: x509), let fingerprint = Fingerprint(ofCertificate: der.span.bytes),
+                let expires = Self.expiry(of: x509)
+            else { throw .noCertificate }
+            self.key = key
+            self.x509 = x509
+            self.fingerprint = fingerprint
+            self.der = der
+            self.expires = expires
+        } catch {
+            X509_free(x509)
+            EVP_PKEY_free(key)
+            throw error
+        }
+    }
+
+    /// Private key and certificate as text (RFC 7468), the key unencrypted: whoever has it can pose as this side.
+    package func pem() throws(OpenSSLError) -> [UInt8] {
+        ERR_clear_error()
+        guard
+            let text = PEMText.write({ bio in
+                PEM_write_bio_PrivateKey(bio, key, nil, nil, 0, nil, nil) == 1 && PEM_write_bio_X509(bio, x509) == 1
+            })
+        else { throw OpenSSLError("Writing the certificate") }
+        return text
     }
 
     deinit {
@@ -60,6 +110,15 @@ package final class Certificate: @unchecked Sendable {
         guard SSL_CTX_use_certificate(context, x509) == 1, SSL_CTX_use_PrivateKey(context, key) == 1 else {
             throw OpenSSLError("Installing the certificate")
         }
+    }
+
+    private static func expiry(of x509: OpaquePointer) -> Int64? {
+        guard let epoch = ASN1_TIME_set(nil, 0) else { return nil }
+        defer { ASN1_TIME_free(epoch) }
+        var days: Int32 = 0
+        var seconds: Int32 = 0
+        guard ASN1_TIME_diff(&days, &seconds, epoch, X509_get0_notAfter(x509)) == 1 else { return nil }
+        return Int64(days) * 86_400 + Int64(seconds)
     }
 
     private static func der(of x509: OpaquePointer) -> [UInt8]? {

@@ -58,6 +58,11 @@ package struct HMACSHA1Tag: Sendable {
         return Self.byteCount
     }
 
+    /// The tag; `nil` where OpenSSL could not compute it.
+    package var bytes: [UInt8]? {
+        isMade ? withUnsafeBytes(of: storage) { Array($0.prefix(Self.byteCount)) } : nil
+    }
+
     /// Compares in constant time; a tag of another length never matches.
     package func matches(_ other: RawSpan) -> Bool {
         guard isMade, other.byteCount == Self.byteCount else { return false }

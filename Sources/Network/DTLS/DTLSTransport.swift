@@ -42,6 +42,10 @@ package final class DTLSTransport {
     private static let firstRetransmissionMicroseconds: UInt32 = 60_000
     private static let longestRetransmissionMicroseconds: UInt32 = 1_000_000
     private static let handshakeTimeout: Duration = .seconds(30)
+    /// Flights that stayed unanswered twice are cut half as large, then down to what every path carries
+    /// (RFC 6347 §4.1.1.1).
+    private static let timeoutsBeforeSmallerDatagrams = 2
+    private static let leastMaximumTransmissionUnit = 256
 
     private let context: DTLSContext
     let ssl: OpaquePointer
@@ -55,6 +59,8 @@ package final class DTLSTransport {
     private var expectedFingerprints: [Fingerprint] = []
     private var events: [Event] = []
     private var retransmitAt: Instant?
+    private var maximumTransmissionUnit: Int
+    private var silentTimeouts = 0
 
     package init(context: DTLSContext, maximumTransmissionUnit: Int = maximumTransmissionUnit) throws(DTLSError) {
         ERR_clear_error()
@@ -66,6 +72,7 @@ package final class DTLSTransport {
         self.context = context
         self.ssl = ssl
         self.bio = bio
+        self.maximumTransmissionUnit = maximumTransmissionUnit
         // One BIO both ways: SSL_set_bio takes one reference for the pair and frees it with the SSL.
         SSL_set_bio(ssl, bio.handle, bio.handle)
         emisora_ssl_set_mtu(ssl, maximumTransmissionUnit)
@@ -114,6 +121,11 @@ package final class DTLSTransport {
         case .handshaking, .awaitingFingerprint, .connected: break
         case .idle, .closed, .failed: return
         }
+        let before = SSL_get_state(ssl)
+        defer {
+            // A repeated flight of the peer's says that ours has not come through, so it is no answer.
+            if SSL_get_state(ssl) != before { silentTimeouts = 0 }
+        }
         var offset = 0
         while offset < datagram.byteCount {
             let rest = datagram.extracting(droppingFirst: offset)
@@ -142,12 +154,24 @@ package final class DTLSTransport {
             fail(.timedOut)
         } else if let retransmitAt, now >= retransmitAt {
             ERR_clear_error()
+            makeDatagramsSmaller()
             let result = emisora_dtls_handle_timeout(ssl)
             ERR_clear_error()
             // OpenSSL gives up after twelve silent retransmissions, about ten seconds, and cannot go on afterwards.
             guard result >= 0 else { return fail(.timedOut) }
             updateRetransmission(now: now)
         }
+    }
+
+    private func makeDatagramsSmaller() {
+        silentTimeouts += 1
+        guard silentTimeouts > Self.timeoutsBeforeSmallerDatagrams,
+            maximumTransmissionUnit > Self.leastMaximumTransmissionUnit
+        else { return }
+        maximumTransmissionUnit =
+            silentTimeouts == Self.timeoutsBeforeSmallerDatagrams + 1
+            ? max(Self.leastMaximumTransmissionUnit, maximumTransmissionUnit / 2) : Self.leastMaximumTransmissionUnit
+        emisora_ssl_set_mtu(ssl, maximumTransmissionUnit)
     }
 
     /// Writes the next outgoing datagram into `buffer` and gives its size; `nil` when there is none.

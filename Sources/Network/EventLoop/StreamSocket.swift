@@ -48,11 +48,29 @@ package final class StreamSocket: EventLoopReader {
         loop.setWantsToWrite(true, descriptor: descriptor)
     }
 
+    /// One that a peer made, as a listener took it; its descriptor is owned from here on.
+    init(accepted descriptor: Int32, from remote: SocketAddress, at local: SocketAddress, on loop: EventLoop)
+        throws(SystemError)
+    {
+        self.descriptor = descriptor
+        localAddress = local
+        remoteAddress = remote
+        isConnected = true
+        self.loop = loop
+        try loop.add(self, descriptor: descriptor)
+    }
+
     deinit {
         Glibc.close(descriptor)
     }
 
     package var queuedByteCount: Int { queue.count - queueStart }
+
+    /// For what ages: the system holds no more than that many bytes that it has not sent, all else waits in the queue here,
+    /// where it is seen. What is on its way does not count.
+    package func limitUnsentBytes(to byteCount: Int) {
+        emisora_tcp_limit_unsent(descriptor, Int32(clamping: byteCount))
+    }
 
     /// Stops at once; the descriptor closes with the last reference.
     package func close() {

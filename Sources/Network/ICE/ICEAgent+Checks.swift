@@ -57,7 +57,7 @@ extension ICEAgent {
         let expired = transactions.values.filter { $0.nextTransmissionAt <= now }
             .sorted { ($0.nextTransmissionAt, $0.id.low) < ($1.nextTransmissionAt, $1.id.low) }
         for var transaction in expired {
-            let isSpent = transaction.transmissions >= ICETransaction.maximumTransmissions
+            let isSpent = transaction.transmissions >= transaction.maximumTransmissions
             if transaction.isConsent || transaction.isCancelled || isSpent {
                 transactions[transaction.id] = nil
                 fail(transaction)
@@ -80,7 +80,7 @@ extension ICEAgent {
     }
 
     func writeRequest(_ transaction: ICETransaction, into buffer: inout MutableRawSpan) -> Int? {
-        let base = localCandidate(base: transaction.path.local)
+        let base = localCandidate(of: transaction.path)
         // RFC 8445 §7.1.1: the priority that a peer-reflexive candidate found by this check would have.
         let localPreference = UInt16(truncatingIfNeeded: (base?.priority ?? 0) >> 8)
         do throws(STUNError) {
@@ -88,7 +88,8 @@ extension ICEAgent {
                 &buffer, type: STUNMessageType(.request), transactionID: transaction.id)
             try builder.add(username: transaction.identity.username)
             try builder.add(
-                priority: ICECandidate.priority(type: .peerReflexive, localPreference: localPreference))
+                priority: ICECandidate.priority(
+                    type: .peerReflexive, transport: transaction.path.transport, localPreference: localPreference))
             try builder.add(tieBreaker: transaction.tieBreaker, isControlling: transaction.role == .controlling)
             if transaction.useCandidate, transaction.role == .controlling { try builder.addUseCandidate() }
             return try builder.finish(key: transaction.identity.key)

@@ -63,6 +63,7 @@ extension ICEAgent {
     }
 
     private mutating func recheckValidPairs(now: Instant) {
+        connectAt = now
         for pair in pairs where pair.state == .succeeded && !triggered.contains(pair.path) {
             triggered.append(pair.path)
         }

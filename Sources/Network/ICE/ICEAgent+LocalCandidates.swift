@@ -8,6 +8,7 @@ extension ICEAgent {
     /// RFC 8445 §5.1.1.3: what has all this in common freezes and thaws together.
     struct FoundationKey: Hashable {
         let type: ICECandidate.CandidateType
+        var transport: TransportProtocol = .udp
         let base: IPAddress
         let server: IPAddress?
     }
@@ -80,38 +81,58 @@ extension ICEAgent {
 
     /// A socket or a relayed address is gone, with all that stood on it. Where it carried the selected path the agent
     /// goes on with the next best valid one, or waits for the peer to find another.
-    package mutating func removeLocal(base: SocketAddress, now: Instant) {
-        hosts.removeAll { $0 == base }
-        localCandidates.removeAll { $0.base == base }
-        pairs.removeAll { $0.path.local == base }
-        triggered.removeAll { $0.local == base }
-        validPaths = validPaths.filter { $0.local != base }
-        responses.removeAll { $0.path.local == base }
-        transactions = transactions.filter { $0.value.path.local != base }
+    package mutating func removeLocal(base: SocketAddress, transport: TransportProtocol = .udp, now: Instant) {
+        switch transport {
+        case .udp: hosts.removeAll { $0 == base }
+        case .tcp: passiveHosts.removeAll { $0 == base }
+        }
+        localCandidates.removeAll { $0.base == base && $0.transport == transport }
+        forgetPaths(now: now) { $0.local == base && $0.transport == transport }
+    }
+
+    /// What these paths stood on is gone.
+    mutating func forgetPaths(now: Instant, where isGone: (ICEPath) -> Bool) {
+        pairs.removeAll { isGone($0.path) }
+        triggered.removeAll(where: isGone)
+        validPaths = validPaths.filter { !isGone($0) }
+        responses.removeAll { isGone($0.path) }
+        earlyChecks.removeAll { isGone($0.path) }
+        transactions = transactions.filter { !isGone($0.value.path) }
         due.removeAll { transactions[$0] == nil }
-        if nominationInFlight?.local == base { nominationInFlight = nil }
-        guard selectedPath?.local == base else { return }
-        selectedPath = nil
+        if nominationInFlight.map(isGone) == true { nominationInFlight = nil }
+        guard let selectedPath, isGone(selectedPath) else { return }
+        self.selectedPath = nil
         previous = nil
         lastConsentAt = nil
         nextConsentAt = nil
         // Patience counts from now: until a moment ago there was a path.
         checkingSince = now
         if state == .connected { enter(.disconnected) }
+        connectAt = now
         updateNominationAndState(now: now)
     }
 
-    /// The best of those that send from `base`, which stands for it in pairs.
-    func localCandidate(base: SocketAddress) -> ICECandidate? {
-        localCandidates.filter { $0.base == base }.max { $0.priority < $1.priority }
+    /// The best of those that send by that path, which stands for it in pairs.
+    func localCandidate(of path: ICEPath) -> ICECandidate? {
+        connections[path]
+            ?? localCandidates.filter { $0.base == path.local && $0.transport == path.transport }
+            .max { $0.priority < $1.priority }
+    }
+
+    /// Whether what comes by that path counts.
+    func isUsable(_ path: ICEPath) -> Bool {
+        connections[path] != nil
+            || localCandidates.contains { $0.base == path.local && $0.transport == path.transport }
     }
 
     // MARK: Inside
 
-    private mutating func addLocal(_ candidate: ICECandidate) {
+    mutating func addLocal(_ candidate: ICECandidate) {
         guard state != .closed, localCandidates.count < Self.maximumLocalCandidates, options.allows(candidate),
             // RFC 8445 §5.1.3: the same address with the same base is redundant, whatever it is called.
-            !localCandidates.contains(where: { $0.address == candidate.address && $0.base == candidate.base })
+            !localCandidates.contains(where: {
+                $0.address == candidate.address && $0.base == candidate.base && $0.transport == candidate.transport
+            })
         else { return }
         localCandidates.append(candidate)
         events.append(.localCandidate(candidate))
@@ -122,7 +143,7 @@ extension ICEAgent {
         UInt16(clamping: (base.ip.isLoopback ? 1_000 : 65_535) - (hosts.firstIndex(of: base) ?? hosts.count))
     }
 
-    private mutating func foundation(_ key: FoundationKey) -> String {
+    mutating func foundation(_ key: FoundationKey) -> String {
         if let known = foundations.firstIndex(of: key) { return "\(known + 1)" }
         foundations.append(key)
         return "\(foundations.count)"

@@ -77,7 +77,8 @@ extension ICEAgent {
         }
         // Worth waiting a moment for a better one, if there is one that could still succeed.
         let hasBetter = pairs.contains { $0.isActive && $0.priority(role: role) > best.priority(role: role) }
-        let deadline = nominateAt ?? now + Self.nominationDelay
+        let delay = best.path.transport == .tcp ? Self.nominationDelayOverTCP : Self.nominationDelay
+        let deadline = min(nominateAt ?? .distantFuture, now + delay)
         guard !hasBetter || now >= deadline else {
             nominateAt = deadline
             return
@@ -109,19 +110,23 @@ extension ICEAgent {
     /// Names the selected pair's candidates for the statistics.
     private mutating func updateSelectedCandidates() {
         guard let selectedPath, let pair = pairs.first(where: { $0.path == selectedPath }) else { return }
-        statistics.selectedRemote = remoteCandidates.first { $0.address == selectedPath.remote }
-        let base = localCandidate(base: selectedPath.local)
+        statistics.selectedRemote = remoteCandidate(of: selectedPath)
+        let base = localCandidate(of: selectedPath)
         let known = pair.mappedAddress.flatMap { mapped in
-            localCandidates.first { $0.address == mapped && $0.base == selectedPath.local }
+            localCandidates.first {
+                $0.address == mapped && $0.base == selectedPath.local && $0.transport == selectedPath.transport
+            }
         }
         statistics.selectedLocal = known ?? base
-        if known == nil, let base, let mapped = pair.mappedAddress {
+        if known == nil, let base, let mapped = pair.mappedAddress, mapped != base.address {
             // RFC 8445 §7.2.5.3.1: an address of ours that nobody had told us of.
             statistics.selectedLocal = ICECandidate(
                 foundation: "prflx\(base.foundation)",
                 priority: ICECandidate.priority(
-                    type: .peerReflexive, localPreference: UInt16(truncatingIfNeeded: base.priority >> 8)),
-                address: mapped, type: .peerReflexive, relatedAddress: base.base, base: base.base)
+                    type: .peerReflexive, transport: base.transport,
+                    localPreference: UInt16(truncatingIfNeeded: base.priority >> 8)),
+                address: mapped, type: .peerReflexive, transport: base.transport, relatedAddress: base.base,
+                base: base.base)
         }
     }
 
@@ -147,6 +152,9 @@ extension ICEAgent {
                 + (remoteCandidatesEnded
                     ? "It says that it has no more: does it offer UDP candidates?"
                     : "Is it running, and does it offer UDP candidates?")
+        }
+        if remoteCandidates.allSatisfy({ $0.transport == .tcp }) {
+            return "The peer can be reached over TCP alone, and no connection to it came about."
         }
         if pairs.isEmpty {
             return "No address of the peer fits one of ours: the two sides need IPv4 or IPv6 in common."

@@ -18,7 +18,7 @@ extension ICEAgent {
             return .ignored
         }
         // An address that is not to be used says nothing either: an answer would tell it.
-        guard message.type.isBinding, localCandidates.contains(where: { $0.base == path.local }) else {
+        guard message.type.isBinding, isUsable(path) else {
             return .ignored
         }
         switch message.type.messageClass {
@@ -59,7 +59,9 @@ extension ICEAgent {
             return .handled
         }
         respond(to: message, path: path, error: nil, key: localKey)
-        let priority = message.priority ?? ICECandidate.priority(type: .peerReflexive, localPreference: 0)
+        let priority =
+            message.priority
+            ?? ICECandidate.priority(type: .peerReflexive, transport: path.transport, localPreference: 0)
         // USE-CANDIDATE counts only from the controlling side (RFC 8445 §7.3.1.5).
         let useCandidate = message.useCandidate && role == .controlled && message.iceControlling != nil
         if identity == nil {
@@ -110,13 +112,13 @@ extension ICEAgent {
 
     /// A triggered check (RFC 8445 §7.3.1.4), with a peer-reflexive candidate where the source is not known.
     mutating func trigger(_ path: ICEPath, remotePriority: UInt32, useCandidate: Bool, now: Instant) {
-        guard let local = localCandidate(base: path.local) else { return }
-        if !remoteCandidates.contains(where: { $0.address == path.remote }) {
+        guard let local = localCandidate(of: path) else { return }
+        if remoteCandidate(of: path) == nil {
             guard remoteCandidates.count < Self.maximumRemoteCandidates else { return }
             remoteCandidates.append(
                 ICECandidate(
                     foundation: "prflx\(remoteCandidates.count)", priority: remotePriority, address: path.remote,
-                    type: .peerReflexive))
+                    type: .peerReflexive, transport: path.transport))
         }
         if !pairs.contains(where: { $0.path == path }) {
             // A pair that the peer proves to exist goes before any that nothing is known of.

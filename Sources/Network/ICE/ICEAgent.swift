@@ -2,8 +2,8 @@ import EmisoraCore
 import EmisoraCrypto
 import EmisoraSTUN
 
-/// A full ICE agent for one peer and one component (RFC 8445, trickle RFC 8838, consent RFC 7675), without socket,
-/// thread or clock.
+/// A full ICE agent for one peer and one component (RFC 8445, trickle RFC 8838, consent RFC 7675, TCP RFC 6544), without
+/// socket, thread or clock.
 ///
 /// ```
 /// new ──remote credentials──▶ checking ──pair valid──▶ connected ◀──▶ disconnected
@@ -33,6 +33,8 @@ package struct ICEAgent {
     static let renominationGap: Duration = .seconds(3)
     /// How long a controlling agent waits for a better pair after the first valid one.
     static let nominationDelay: Duration = .milliseconds(40)
+    /// The same where that one is over TCP: a check over UDP that was lost is repeated by then. Media flows meanwhile.
+    static let nominationDelayOverTCP: Duration = .seconds(1)
 
     package internal(set) var role: ICERole
     package internal(set) var state: ICEState = .new
@@ -49,6 +51,14 @@ package struct ICEAgent {
     let pacer: CheckPacer
     /// The sockets, best first; also those whose own address is not told.
     var hosts: [SocketAddress] = []
+    /// The sockets that take TCP connections, best first.
+    var passiveHosts: [SocketAddress] = []
+    /// TCP connections that we made, with the candidate that stands for each.
+    var connections: [ICEPath: ICECandidate] = [:]
+    /// Where the peer takes TCP connections; we have made none yet.
+    var unconnected: [SocketAddress] = []
+    var connectAt: Instant?
+    var connectAttempts: [SocketAddress: Int] = [:]
     /// What candidates have in common that share a foundation, by its number.
     var foundations: [FoundationKey] = []
     var random: RandomSource
@@ -131,15 +141,19 @@ package struct ICEAgent {
     /// ignored.
     package mutating func addRemoteCandidate(_ candidate: ICECandidate, now: Instant) {
         guard remoteCandidates.count < Self.maximumRemoteCandidates, candidate.address.port != 0 else { return }
-        if let known = remoteCandidates.firstIndex(where: { $0.address == candidate.address }) {
+        let isKnown = { (one: ICECandidate) in
+            one.address == candidate.address && one.transport == candidate.transport
+        }
+        if let known = remoteCandidates.firstIndex(where: isKnown) {
             // It was seen as peer-reflexive before it was announced (RFC 8838 §11.4).
             if remoteCandidates[known].type == .peerReflexive {
                 remoteCandidates[known] = candidate
-                if selectedPath?.remote == candidate.address { statistics.selectedRemote = candidate }
+                if statistics.selectedRemote.map(isKnown) == true { statistics.selectedRemote = candidate }
             }
             return
         }
         remoteCandidates.append(candidate)
+        guard candidate.transport == .udp else { return wantConnection(to: candidate.address, now: now) }
         for local in localCandidates { addPair(local: local, remote: candidate) }
     }
 
@@ -196,8 +210,7 @@ package struct ICEAgent {
             guard response.bytes.count <= buffer.byteCount else { return nil }
             buffer.withUnsafeMutableBytes { to in response.bytes.withUnsafeBytes { to.copyMemory(from: $0) } }
             statistics.responsesSent += 1
-            return Transmit(
-                byteCount: response.bytes.count, source: response.path.local, destination: response.path.remote)
+            return response.path.transmit(byteCount: response.bytes.count)
         }
         while !due.isEmpty {
             let id = due.removeFirst()
@@ -209,8 +222,7 @@ package struct ICEAgent {
             } else if transaction.transmissions == 1 {
                 statistics.requestsSent += 1
             }
-            return Transmit(
-                byteCount: byteCount, source: transaction.path.local, destination: transaction.path.remote)
+            return transaction.path.transmit(byteCount: byteCount)
         }
         return nil
     }
@@ -225,7 +237,7 @@ package struct ICEAgent {
         if identity != nil, !triggered.isEmpty || pairs.contains(where: { $0.state == .waiting }) {
             deadline = min(deadline, pacer.nextSlot)
         }
-        for other in [nominateAt, nextConsentAt, consentDeadline, patienceDeadline] {
+        for other in [nominateAt, nextConsentAt, consentDeadline, patienceDeadline, connectAt] {
             if let other { deadline = min(deadline, other) }
         }
         return deadline == .distantFuture ? nil : deadline
@@ -239,6 +251,7 @@ package struct ICEAgent {
         retransmit(now: now)
         startNextCheck(now: now)
         checkConsent(now: now)
+        connectIfDue(now: now)
         updateNominationAndState(now: now)
     }
 
@@ -260,6 +273,9 @@ package struct ICEAgent {
         earlyChecks.removeAll()
         remoteCandidates.removeAll()
         remoteCandidatesEnded = false
+        unconnected.removeAll()
+        connectAttempts.removeAll()
+        connectAt = nil
         nominateAt = nil
         nominationInFlight = nil
     }
@@ -285,7 +301,9 @@ package struct ICEAgent {
         // A server-reflexive candidate sends from its base; the base's own pair, if there is one, is the same and better
         // (RFC 8445 §6.1.2.4).
         let path = ICEPath(local: local.base, remote: remote.address)
-        guard path.local.ip.family == path.remote.ip.family, path.local.ip.isLinkLocal == path.remote.ip.isLinkLocal,
+        // Over TCP a path is a connection: the pair is made when there is one (RFC 6544 §6.2, §7.1).
+        guard local.transport == .udp, remote.transport == .udp,
+            path.local.ip.family == path.remote.ip.family, path.local.ip.isLinkLocal == path.remote.ip.isLinkLocal,
             path.local.ip.isLoopback == path.remote.ip.isLoopback, !pairs.contains(where: { $0.path == path })
         else { return }
         let pair = ICECandidatePair(path: path, localPriority: local.priority, remotePriority: remote.priority)

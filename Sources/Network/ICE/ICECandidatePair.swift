@@ -68,9 +68,12 @@ struct ICETransaction {
     var transmissions = 0
     var nextTransmissionAt: Instant
 
-    static let maximumTransmissions = STUNRetransmission.maximumTransmissions
+    /// A stream repeats by itself what is lost (RFC 8489 §6.2.2).
+    var maximumTransmissions: Int { path.transport == .tcp ? 1 : STUNRetransmission.maximumTransmissions }
 
     func timeout(afterTransmission count: Int) -> Duration {
-        isConsent ? ICEAgent.consentExpiry : STUNRetransmission.timeout(afterTransmission: count)
+        if isConsent { return ICEAgent.consentExpiry }
+        return path.transport == .tcp
+            ? STUNRetransmission.streamTimeout : STUNRetransmission.timeout(afterTransmission: count)
     }
 }

@@ -19,14 +19,20 @@ package enum ICEState: Hashable, Sendable {
     case closed
 }
 
-/// A path: the local base that sends, the remote address that receives.
+/// A path: the local base that sends, the remote address that receives. Over TCP it is a connection.
 package struct ICEPath: Hashable, Sendable {
     package var local: SocketAddress
     package var remote: SocketAddress
+    package var transport: TransportProtocol
 
-    package init(local: SocketAddress, remote: SocketAddress) {
+    package init(local: SocketAddress, remote: SocketAddress, transport: TransportProtocol = .udp) {
         self.local = local
         self.remote = remote
+        self.transport = transport
+    }
+
+    package func transmit(byteCount: Int) -> Transmit {
+        Transmit(byteCount: byteCount, source: local, destination: remote, transport: transport)
     }
 }
 
@@ -38,6 +44,8 @@ package enum ICEEvent: Hashable, Sendable {
     case localCandidate(ICECandidate)
     /// All of ours have been told (RFC 8838 §13).
     case localCandidatesEnded
+    /// The peer takes TCP connections there, and nothing else has worked so far: connect, then call `didConnect`.
+    case connectionWanted(to: SocketAddress)
 }
 
 /// What became of a datagram that was handed to an agent.

@@ -16,6 +16,13 @@ struct ToldCandidates {
     private struct Key: Hashable {
         let address: SocketAddress
         let base: SocketAddress
+        let transport: TransportProtocol
+
+        init(_ candidate: ICECandidate) {
+            address = candidate.address
+            base = candidate.base
+            transport = candidate.transport
+        }
     }
 
     private var keys: Set<Key> = []
@@ -26,12 +33,12 @@ struct ToldCandidates {
     mutating func didDescribe(_ ice: ICEAgent) {
         isDescribed = true
         hasToldEnd = ice.hasAllLocalCandidates
-        keys = Set(ice.localCandidates.map { Key(address: $0.address, base: $0.base) })
+        keys = Set(ice.localCandidates.map(Key.init))
     }
 
     /// Whether this one is new to a peer that has our description.
     fileprivate mutating func insert(_ candidate: ICECandidate) -> Bool {
-        isDescribed && keys.insert(Key(address: candidate.address, base: candidate.base)).inserted
+        isDescribed && keys.insert(Key(candidate)).inserted
     }
 }
 
@@ -76,6 +83,11 @@ extension PeerEngine {
         change(now: now) { $0.addLocalHost(address, now: now) }
     }
 
+    /// Paths that stand on it are connections: `handle` says whether a new one is the peer's.
+    package func addPassiveHost(_ address: SocketAddress, now: Instant) {
+        change(now: now) { $0.addPassiveHost(address, now: now) }
+    }
+
     package func addServerReflexive(
         _ address: SocketAddress, base: SocketAddress, server: IPAddress, now: Instant
     ) {
@@ -107,9 +119,23 @@ extension PeerEngine {
 
     /// A socket or a relayed address is gone. Where it carried the selected path and no other is valid,
     /// `localAddressLost` says that a restart is called for.
-    package func removeLocal(base: SocketAddress, now: Instant) {
+    package func removeLocal(base: SocketAddress, transport: TransportProtocol = .udp, now: Instant) {
+        lose(now: now) { $0.removeLocal(base: base, transport: transport, now: now) }
+    }
+
+    /// The connection that `connectionWanted` asked for stands.
+    package func didConnect(_ path: ICEPath, now: Instant) {
+        change(now: now) { $0.didConnect(path, now: now) }
+    }
+
+    /// A TCP connection has ended, with the same consequences as the loss of an address.
+    package func didDisconnect(_ path: ICEPath, now: Instant) {
+        lose(now: now) { $0.didDisconnect(path, now: now) }
+    }
+
+    private func lose(now: Instant, _ body: (inout ICEAgent) -> Void) {
         let hadPath = ice.selectedPath != nil
-        change(now: now) { $0.removeLocal(base: base, now: now) }
+        change(now: now, body)
         if hadPath, ice.selectedPath == nil, state != .closed, state != .failed { events.append(.localAddressLost) }
     }
 
@@ -169,8 +195,9 @@ extension PeerEngine {
 extension ICECandidateLine {
     init(_ candidate: ICECandidate) {
         self.init(
-            foundation: candidate.foundation, priority: candidate.priority,
+            foundation: candidate.foundation, transport: candidate.transport.rawValue, priority: candidate.priority,
             address: candidate.address.ip.description, port: candidate.address.port,
-            type: candidate.type.rawValue, relatedAddress: candidate.relatedAddress)
+            type: candidate.type.rawValue, relatedAddress: candidate.relatedAddress,
+            extensions: candidate.transport == .tcp ? [Extension(name: "tcptype", value: "passive")] : [])
     }
 }

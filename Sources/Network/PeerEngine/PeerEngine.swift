@@ -16,29 +16,35 @@ import EmisoraSDP
 ///         RTP/RTCP ─▶ security.unprotect ─▶ receive streams, feedback to send streams
 /// ```
 package final class PeerEngine<Security: TransportSecurity> {
-    /// What a packetiser may put into one packet: with RTP header, extension, RTX number, SRTP tag and IPv6 and UDP
-    /// headers it stays below 1280 bytes, the least that every IPv6 link carries.
-    package static var maximumPayloadByteCount: Int { 1_150 }
+    /// What a packetiser may put into one packet. A datagram is 1200 bytes at the most: a parity packet over such packets
+    /// has header and extension of its own, 24 bytes of FlexFEC's, the packets' extension and the SRTP tag besides.
+    package static var maximumPayloadByteCount: Int { 1_100 }
 
     let configuration: PeerConfiguration
+    /// What we have sent or could send, with sources that stay through all re-offers.
+    var tracks: [MediaConfiguration.Track]
     var ice: ICEAgent
     var security: Security
     var negotiation: OfferAnswerMachine
     var random: RandomSource
     let cname: String
 
-    var videoSender: RTPSendStream?
+    /// What we send of pictures: one stream, or the layers of a simulcast.
+    var videoLayers: [VideoLayer] = []
     var audioSender: RTPSendStream?
     var videoReceiver: RTPVideoReceiveStream?
     var audioReceiver: RTPAudioReceiveStream?
     var negotiated: NegotiatedSession?
+    var negotiatedWishes = PeerWishes()
 
     var state: PeerConnectionState = .new
     var events: [PeerEvent] = []
-    /// The subscriber has no reference picture: frames wait for a key frame.
-    var isWaitingForKeyFrame = true
     /// A circuit breaker holds pictures back.
     var isVideoPaused = false
+    /// Both sides want sound sent: not while on hold.
+    var isAudioWanted = false
+    /// Which of the peer's sources of pictures is taken.
+    var videoSources = VideoSources()
     var isSecurityStarted = false
     var remoteFingerprints: [Fingerprint] = []
     /// DTLS datagrams of the peer that overtook the answer to our own check on their path.
@@ -60,9 +66,12 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// Sees all packets in the clear; for dumps and tests.
     package var packetTap: PacketTap?
     var sending: SendControl
+    /// The peer tells of each packet by SSRC and number (RFC 8888).
+    var isToldOfEachPacket = false
+    var repair = RepairPolicy()
+    /// Of media alone; what ``setMaximumBitrate(_:start:now:)`` set last.
+    package var maximumBitrate: DataRate?
     var receiving = ReceiveControl()
-    /// When to ask for the key frame after which a peer gets pictures again that it had no room for.
-    var resumeVideoAt: Instant?
     /// Volume of the sound that came last, where the sender tells it.
     var remoteAudioLevel: HeaderExtensionValues.AudioLevel?
 
@@ -75,18 +84,10 @@ package final class PeerEngine<Security: TransportSecurity> {
         var random = random
         ice = ICEAgent(role: .controlled, options: configuration.iceOptions, pacer: pacer, random: random.split())
         for address in configuration.localAddresses { ice.addLocalHost(address, now: now) }
+        for address in configuration.passiveAddresses { ice.addPassiveHost(address, now: now) }
         if !configuration.gathersCandidates { ice.endLocalCandidates(now: now) }
         cname = RandomToken.make(length: 16, using: &random)
-        var tracks: [MediaConfiguration.Track] = []
-        for media in configuration.media {
-            let ssrc = UInt32(truncatingIfNeeded: random.next())
-            let retransmissionSSRC = UInt32(truncatingIfNeeded: random.next())
-            tracks.append(
-                MediaConfiguration.Track(
-                    kind: media.kind, sends: media.sends, receives: media.receives, ssrc: ssrc,
-                    retransmissionSSRC: media.kind == .video ? retransmissionSSRC : nil,
-                    headerExtensions: Self.headerExtensions(media.kind).map(\.uri)))
-        }
+        tracks = configuration.media.map { Self.track($0, using: &random) }
         negotiation = OfferAnswerMachine(
             configuration: MediaConfiguration(tracks: tracks, cname: cname, streamID: "emisora"),
             sessionID: random.next())
@@ -98,30 +99,39 @@ package final class PeerEngine<Security: TransportSecurity> {
     // MARK: Sending media
 
     /// Queues an encoded picture for this peer.
-    package func sendVideo(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> FrameSendResult {
-        guard videoSender != nil else { return negotiated == nil ? .notConnected : .notNegotiated }
-        guard isReadyForMedia, !sending.isPaused.contains(.media) else { return .notConnected }
-        if isWaitingForKeyFrame, !frame.isKeyFrame {
-            return resumeVideoAt == nil ? .waitingForKeyFrame : .congestion
+    ///
+    /// - Parameter encoding: Which of the publisher's encodings it is of.
+    package func sendVideo(
+        _ frame: PacketizedFrame, encoding: Int = 0, captureTime: Instant, now: Instant
+    ) -> FrameSendResult {
+        guard let index = videoLayers.firstIndex(where: { $0.encoding == encoding }) else {
+            return negotiated == nil ? .notConnected : .notNegotiated
         }
-        guard hasRoomForVideo(now: now) else { return .congestion }
-        switch videoSender?.enqueue(frame, captureTime: captureTime, now: now) {
+        guard videoLayers[index].isWanted else { return .paused }
+        guard isReadyForMedia, !sending.isPaused.contains(.media) else { return .notConnected }
+        guard videoLayers[index].isActive else { return .congestion }
+        if videoLayers[index].isWaitingForKeyFrame, !frame.isKeyFrame {
+            return videoLayers[index].resumeAt == nil ? .waitingForKeyFrame : .congestion
+        }
+        guard hasRoomForVideo(index, now: now) else { return .congestion }
+        switch videoLayers[index].stream.enqueue(frame, captureTime: captureTime, now: now) {
         case .queued:
-            isWaitingForKeyFrame = false
-            resumeVideoAt = nil
+            videoLayers[index].isWaitingForKeyFrame = false
+            videoLayers[index].resumeAt = nil
             return .queued
         case .queueFull:
             // What follows refers to this picture: nothing is of use before the next key frame.
-            isWaitingForKeyFrame = true
-            events.append(.keyFrameNeeded)
+            videoLayers[index].isWaitingForKeyFrame = true
+            needKeyFrame(encoding)
             return .queueFull
-        case .empty, nil: return .notNegotiated
+        case .empty: return .notNegotiated
         }
     }
 
     /// Queues an encoded stretch of sound for this peer.
     package func sendAudio(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> FrameSendResult {
         guard audioSender != nil else { return negotiated == nil ? .notConnected : .notNegotiated }
+        guard isAudioWanted else { return .paused }
         guard isReadyForMedia, !sending.isPaused.contains(.audio) else { return .notConnected }
         return audioSender?.enqueue(frame, captureTime: captureTime, now: now) == .queued
             ? .queued : .queueFull
@@ -172,7 +182,8 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// Writes the next datagram into `buffer`, which holds 1500 bytes; `nil` when there is nothing to send.
     package func pollTransmit(into buffer: inout MutableRawSpan, now: Instant) -> Transmit? {
         if let transmit = ice.pollTransmit(into: &buffer, now: now) {
-            let path = ICEPath(local: transmit.source, remote: transmit.destination)
+            let path = ICEPath(
+                local: transmit.source, remote: transmit.destination, transport: transmit.transport)
             showSent(buffer, byteCount: transmit.byteCount, on: path, now: now)
             return transmit
         }
@@ -182,7 +193,7 @@ package final class PeerEngine<Security: TransportSecurity> {
             ? pollGoodbye(into: &buffer, now: now)
             : pollSecurity(into: &buffer, now: now) ?? pollReport(into: &buffer, now: now)
                 ?? pollMedia(into: &buffer, now: now)
-        return byteCount.map { Transmit(byteCount: $0, source: path.local, destination: path.remote) }
+        return byteCount.map { path.transmit(byteCount: $0) }
     }
 
     /// Says BYE and `close_notify`; drain `pollTransmit` afterwards. Nothing is sent or accepted after that.
@@ -195,6 +206,28 @@ package final class PeerEngine<Security: TransportSecurity> {
     }
 
     // MARK: Inside
+
+    /// A track of ours with sources of its own.
+    static func track(
+        _ media: PeerConfiguration.Media, using random: inout RandomSource
+    ) -> MediaConfiguration.Track {
+        func source() -> UInt32 { UInt32(truncatingIfNeeded: random.next()) }
+        let isVideo = media.kind == .video
+        var track = MediaConfiguration.Track(
+            kind: media.kind, sends: media.sends, receives: media.receives, ssrc: source(),
+            headerExtensions: headerExtensions(media.kind).map(\.uri), isStereo: media.isStereo)
+        let (retransmissionSSRC, repairSSRC) = (source(), source())
+        track.retransmissionSSRC = isVideo ? retransmissionSSRC : nil
+        track.repairSSRC = isVideo && media.sends ? repairSSRC : nil
+        guard isVideo, media.encodings.indices.contains(media.mainEncoding) else { return track }
+        track.encodings = media.encodings.map { rid in
+            MediaConfiguration.Encoding(rid: rid, ssrc: source(), retransmissionSSRC: source())
+        }
+        track.mainEncoding = media.mainEncoding
+        track.encodings[media.mainEncoding].ssrc = track.ssrc
+        track.encodings[media.mainEncoding].retransmissionSSRC = retransmissionSSRC
+        return track
+    }
 
     func enter(_ new: PeerConnectionState, reason: String) {
         guard new != state, state != .closed else { return }
@@ -219,6 +252,7 @@ package final class PeerEngine<Security: TransportSecurity> {
             case .stateChanged(.failed(let reason)): enter(.failed, reason: reason)
             case .localCandidate(let candidate): tell(candidate)
             case .localCandidatesEnded: tellEnd()
+            case .connectionWanted(let address): events.append(.connectionWanted(to: address))
             case .stateChanged: break
             }
         }
@@ -227,10 +261,7 @@ package final class PeerEngine<Security: TransportSecurity> {
             case .established:
                 isReportDue = true
                 enter(.connected, reason: "")
-                if videoSender != nil {
-                    isWaitingForKeyFrame = true
-                    events.append(.keyFrameNeeded)
-                }
+                beginLayers()
             case .failed(let reason):
                 ice.close()
                 enter(.failed, reason: reason)

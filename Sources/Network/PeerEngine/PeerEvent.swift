@@ -17,13 +17,18 @@ package enum PeerEvent: Equatable, Sendable {
     case localCandidate(TrickledLine)
     /// Media goes by another pair of addresses.
     case selectedPathChanged
-    /// No path is left, since the address that it used is gone.
+    /// No path is left, since the address that it used is gone, or its connection.
     case localAddressLost
+    /// The peer takes TCP connections there, and nothing else has worked so far: connect, then call `didConnect`.
+    case connectionWanted(to: SocketAddress)
     /// The peer cannot go on without a key frame: it joined just now, or asked by PLI or FIR.
     case keyFrameNeeded
+    /// The same of an encoding that is not the one for peers without simulcast.
+    case layerKeyFrameNeeded(encoding: Int)
     /// The sender of that media said BYE (RFC 3550 §6.6).
     case remoteSourceEnded
-    /// What may be sent to the peer, all media with their headers together, is notably more or less than before.
+    /// What may be sent to the peer, all media with their headers together, is notably more or less than before, or
+    /// media's part of it is (`mediaBitrate`).
     case targetBitrateChanged(DataRate)
 }
 
@@ -34,6 +39,8 @@ package enum FrameSendResult: Hashable, Sendable {
     case notConnected
     /// The peer does not receive this kind of media.
     case notNegotiated
+    /// The peer does not want it now: it is on hold.
+    case paused
     /// It can decode nothing before a key frame.
     case waitingForKeyFrame
     /// Its send queue is full.

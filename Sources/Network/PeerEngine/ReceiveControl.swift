@@ -2,14 +2,20 @@ import EmisoraCongestionControl
 import EmisoraCore
 import EmisoraRTP
 
-/// What a peer connection tells the sender of the path it receives on: transport-wide feedback where that was
-/// negotiated, else an estimate of the path (REMB), and the round trip by XR (RFC 3611).
+/// What a peer connection tells the sender of the path it receives on: what arrived, by transport-wide numbers or as
+/// RFC 8888 has it, where one of them was negotiated, else an estimate of the path (REMB), and the round trip by XR
+/// (RFC 3611).
 struct ReceiveControl {
     /// As often as a peer's own reports, and at once when the path carries notably less.
     private static let estimateInterval: Duration = .seconds(1)
     private static let notableDrop = 0.97
     /// Receivers whose reference times are answered.
     private static let referenceLimit = 8
+
+    private enum Unsent {
+        case transportWide(TransportWideFeedback)
+        case perPacket(CongestionControlFeedback)
+    }
 
     private struct Reference {
         var ssrc: UInt32
@@ -20,7 +26,8 @@ struct ReceiveControl {
     /// Ids of all m-lines together: in a bundle one id has one meaning (RFC 8843 §9).
     private(set) var ids = HeaderExtensionIDs()
     private var feedback: TransportFeedbackReceiver?
-    private var unsent: TransportWideFeedback?
+    private var packetFeedback: CongestionFeedbackReceiver?
+    private var unsent: Unsent?
     private var hasBeenPutOff = false
     private var estimator: ReceiverEstimator?
     private var sources: [UInt32] = []
@@ -32,13 +39,20 @@ struct ReceiveControl {
     /// - Parameters:
     ///   - ids: of the header extensions in what is received.
     ///   - hasTransportFeedback: the sender takes transport-wide feedback.
+    ///   - hasPacketFeedback: it takes that of RFC 8888.
     ///   - hasEstimates: it takes REMB.
     mutating func configure(
-        ids: HeaderExtensionIDs, hasTransportFeedback: Bool, hasEstimates: Bool, now: Instant
+        ids: HeaderExtensionIDs, hasTransportFeedback: Bool, hasPacketFeedback: Bool, hasEstimates: Bool, now: Instant
     ) {
         self.ids = ids
+        let kept = packetFeedback
+        packetFeedback = nil
         if hasTransportFeedback, ids.transportSequenceNumber != nil {
             feedback = feedback ?? TransportFeedbackReceiver()
+            estimator = nil
+        } else if hasPacketFeedback {
+            feedback = nil
+            packetFeedback = kept ?? CongestionFeedbackReceiver()
             estimator = nil
         } else {
             feedback = nil
@@ -48,7 +62,9 @@ struct ReceiveControl {
 
     // MARK: What arrives
 
-    mutating func handle(_ values: HeaderExtensionValues, ssrc: UInt32, byteCount: Int, now: Instant) {
+    mutating func handle(_ values: HeaderExtensionValues, of header: RTPHeader, byteCount: Int, now: Instant) {
+        let ssrc = header.ssrc
+        packetFeedback?.handle(ssrc: ssrc, sequenceNumber: header.sequenceNumber, byteCount: byteCount, now: now)
         if feedback != nil, let number = values.transportSequenceNumber {
             feedback?.handle(sequenceNumber: number, mediaSSRC: ssrc, byteCount: byteCount, now: now)
         } else if estimator != nil, let sendTime = values.absoluteSendTime {
@@ -78,12 +94,18 @@ struct ReceiveControl {
     /// When feedback is due; reports carry the rest.
     var nextDeadline: Instant? {
         if let feedback { return feedback.nextDeadline }
+        if let packetFeedback { return packetFeedback.nextDeadline }
         return estimator?.nextDeadline
     }
 
     /// Prepares what is due, and answers whether there is anything that cannot wait for the next report.
-    mutating func isFeedbackDue(senderSSRC: UInt32, now: Instant) -> Bool {
-        if unsent == nil { unsent = feedback?.pollFeedback(senderSSRC: senderSSRC, now: now) }
+    mutating func isFeedbackDue(senderSSRC: UInt32, wallClock: WallClock, now: Instant) -> Bool {
+        if unsent == nil {
+            unsent =
+                feedback?.pollFeedback(senderSSRC: senderSSRC, now: now).map(Unsent.transportWide)
+                ?? packetFeedback?.pollFeedback(senderSSRC: senderSSRC, wallClock: wallClock, now: now)
+                .map(Unsent.perPacket)
+        }
         estimator?.update(now: now)
         return unsent != nil || isEstimateDue(now: now)
     }
@@ -105,7 +127,10 @@ struct ReceiveControl {
         // What has no room beside the rest goes into the next datagram; what has none there either is given up.
         if hasBeenPutOff { unsent = nil }
         hasBeenPutOff = !hasBeenPutOff
-        try writer.write(message)
+        switch message {
+        case .transportWide(let feedback): try writer.write(feedback)
+        case .perPacket(let feedback): try writer.write(feedback)
+        }
         unsent = nil
         hasBeenPutOff = false
     }

@@ -57,6 +57,11 @@ struct AttributeReader {
             try Self.append(
                 FeedbackLine(payloadType: Self.payloadType(words[0]), value: words[1].lowercased()),
                 to: &section.feedback, "feedback lines")
+        case "ptime", "maxptime":
+            guard let milliseconds = Self.milliseconds(value) else {
+                throw malformed("a=\(name) needs a time in milliseconds")
+            }
+            if name == "ptime" { section.packetTime = milliseconds } else { section.maximumPacketTime = milliseconds }
         case "extmap": try readExtension(value, line: line)
         case "candidate":
             // An empty one is one browser's way of ending them.
@@ -72,6 +77,13 @@ struct AttributeReader {
             guard let stream = words.first else { throw malformed("a=msid needs a stream id") }
             section.streamID = String(stream)
             section.trackID = words.count > 1 ? String(words[1]) : nil
+        case "rid": try readRID(value, line: line)
+        case "simulcast":
+            guard section.simulcast == nil else { throw malformed("the media section has an a=simulcast already") }
+            guard let simulcast = SimulcastLine(parsing: value) else {
+                throw malformed("a=simulcast needs send or recv and up to \(RIDLine.maximumCount) streams")
+            }
+            section.simulcast = simulcast
         default: break
         }
     }
@@ -114,6 +126,16 @@ struct AttributeReader {
             to: &section.extensions, "header extensions", limit: SessionDescriptionParser.maximumInherited)
     }
 
+    private mutating func readRID(_ value: Substring, line: Int) throws(SDPError) {
+        guard let rid = RIDLine(parsing: value) else {
+            throw .malformed(line: line, reason: "a=rid needs a name, send or recv, and parameters as name=value;…")
+        }
+        guard !section.rids.contains(where: { $0.id == rid.id }) else {
+            throw .malformed(line: line, reason: "the media section has an a=rid of that name already")
+        }
+        try Self.append(rid, to: &section.rids, "rids in a media section", limit: 2 * RIDLine.maximumCount)
+    }
+
     private mutating func readSSRC(_ value: Substring, line: Int) throws(SDPError) {
         let words = SDPText.words(value, maximumSplits: 1)
         guard let first = words.first, let ssrc: UInt32 = SDPText.decimal(first) else {
@@ -140,10 +162,17 @@ struct AttributeReader {
         guard let semantics = words.first, !numbers.isEmpty, numbers.count == words.count - 1 else {
             throw .malformed(line: line, reason: "a=ssrc-group needs its semantics and 32-bit numbers")
         }
-        guard semantics == "FID", numbers.count == 2 else { return }
-        try Self.append(
-            RetransmissionGroup(media: numbers[0], retransmission: numbers[1]), to: &section.retransmissionGroups,
-            "ssrc groups")
+        guard numbers.count == 2 else { return }
+        switch semantics {
+        case "FID":
+            try Self.append(
+                RetransmissionGroup(media: numbers[0], retransmission: numbers[1]), to: &section.retransmissionGroups,
+                "ssrc groups")
+        case "FEC-FR":
+            try Self.append(
+                RepairGroup(media: numbers[0], repair: numbers[1]), to: &section.repairGroups, "ssrc groups")
+        default: break
+        }
     }
 
     private static func append<Element>(
@@ -152,6 +181,18 @@ struct AttributeReader {
     ) throws(SDPError) {
         guard list.count < limit else { throw .tooLarge(what: what, limit: limit) }
         list.append(element)
+    }
+
+    /// Whole milliseconds; a fraction (RFC 8866 §6.4) is rounded up.
+    private static func milliseconds(_ text: Substring) -> Int? {
+        let parts = SDPText.parts(text, at: ".", maximumSplits: 1)
+        guard let whole: UInt16 = SDPText.decimal(parts[0]) else { return nil }
+        var milliseconds = Int(whole)
+        if parts.count == 2 {
+            guard !parts[1].isEmpty, parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+            if parts[1].utf8.contains(where: { $0 != 0x30 }) { milliseconds += 1 }
+        }
+        return milliseconds > 0 ? milliseconds : nil
     }
 
     private static func payloadType(_ text: Substring) -> UInt8? {

@@ -88,12 +88,13 @@ package struct ICECandidateLine: Hashable, Sendable {
         return ICECandidateLine(parsing: body).map(Trickled.candidate) ?? .unusable
     }
 
-    /// The address, where this is one that a UDP agent with RTCP multiplexing can use; anything else is to be ignored
-    /// (RFC 8839 §5.1: unknown transports and types; component 2; names; TCP).
+    /// The address, where this is one that an agent with RTCP multiplexing can send or connect to; anything else is to be
+    /// ignored (RFC 8839 §5.1: unknown transports and types; component 2; names; TCP candidates that are not passive, which
+    /// connect to us if at all).
     package var usableAddress: SocketAddress? {
-        guard component == 1, transport == "udp", port != 0, ["host", "srflx", "prflx", "relay"].contains(type) else {
-            return nil
-        }
+        guard component == 1, transport == "udp" || (transport == "tcp" && tcpType?.lowercased() == "passive"),
+            port != 0, ["host", "srflx", "prflx", "relay"].contains(type)
+        else { return nil }
         return IPAddress(address).map { SocketAddress(ip: $0, port: port) }
     }
 

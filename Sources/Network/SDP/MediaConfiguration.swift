@@ -13,19 +13,42 @@ package struct MediaConfiguration: Hashable, Sendable {
         package var ssrc: UInt32
         /// The SSRC of retransmissions (RFC 4588); `nil` for audio.
         package var retransmissionSSRC: UInt32?
+        /// The SSRC of parity packets (FlexFEC), for who can send them.
+        package var repairSSRC: UInt32?
         /// URIs of the header extensions that are offered and accepted, in the order of their ids.
         package var headerExtensions: [String]
+        /// Sound: two channels are sent, or played.
+        package var isStereo: Bool
+        /// What a peer that takes simulcast may have of what we send, in the order of our offers; empty: one stream.
+        package var encodings: [Encoding] = []
+        /// Which of the encodings a peer without simulcast gets; its sources are the track's own.
+        package var mainEncoding = 0
 
         package init(
             kind: Kind, sends: Bool, receives: Bool, ssrc: UInt32, retransmissionSSRC: UInt32? = nil,
-            headerExtensions: [String] = [ExtensionMap.midURI]
+            repairSSRC: UInt32? = nil, headerExtensions: [String] = [ExtensionMap.midURI], isStereo: Bool = false
         ) {
             self.kind = kind
             self.sends = sends
             self.receives = receives
             self.ssrc = ssrc
             self.retransmissionSSRC = retransmissionSSRC
+            self.repairSSRC = repairSSRC
             self.headerExtensions = headerExtensions
+            self.isStereo = isStereo
+        }
+    }
+
+    /// One of several encodings of the same pictures (W3C `RTCRtpEncodingParameters`).
+    package struct Encoding: Hashable, Sendable {
+        package var rid: String
+        package var ssrc: UInt32
+        package var retransmissionSSRC: UInt32?
+
+        package init(rid: String, ssrc: UInt32, retransmissionSSRC: UInt32? = nil) {
+            self.rid = rid
+            self.ssrc = ssrc
+            self.retransmissionSSRC = retransmissionSSRC
         }
     }
 

@@ -7,9 +7,12 @@ package struct NegotiatedSession: Hashable, Sendable {
         /// What goes into the header of packets we send and is expected in those we receive.
         package var payloadType: UInt8
         package var retransmissionPayloadType: UInt8?
+        /// Further repair that both descriptions have.
+        package var repair: RepairFormats
         /// Local SSRCs, when we send.
         package var ssrc: UInt32
         package var retransmissionSSRC: UInt32?
+        package var repairSSRC: UInt32?
         /// SSRCs that the peer announced, media first; often empty.
         package var remoteSSRCs: [UInt32]
         /// Header extensions that we may write into what we send …
@@ -26,6 +29,15 @@ package struct NegotiatedSession: Hashable, Sendable {
         /// Ids of the peer's MediaStream and track, when it sends and says so.
         package var remoteStreamID: String?
         package var remoteTrackID: String?
+        /// SSRCs of the peer with those of their retransmissions, as far as it announced them.
+        package var remoteRetransmissionGroups: [RetransmissionGroup] = []
+        /// The streams that we send where the peer takes simulcast, the one that it prefers first; empty: one stream
+        /// without a name, `ssrc`.
+        package var sendLayers: [SendLayer] = []
+        /// Which of our encodings that one stream is of.
+        package var mainEncoding = 0
+        /// The stream that we take of the peer's simulcast; `nil`: it has none.
+        package var receiveRID: String?
 
         package var midExtensionID: UInt8? { sendExtensions.first { $0.uri == ExtensionMap.midURI }?.id }
     }
@@ -37,8 +49,24 @@ package struct NegotiatedSession: Hashable, Sendable {
         package var fullIntraRequest = false
         /// Transport-wide congestion control feedback.
         package var transportWide = false
+        /// Congestion control feedback on each packet by SSRC and number (RFC 8888); never beside transport-wide one.
+        package var perPacket = false
         package var receiverEstimate = false
         package var temporaryMaximum = false
+    }
+
+    /// One stream of a simulcast that we send (RFC 8853).
+    package struct SendLayer: Hashable, Sendable {
+        /// Which of the track's encodings.
+        package var encoding: Int
+        /// Its name in the descriptions, which is the offerer's.
+        package var rid: String
+        package var ssrc: UInt32
+        package var retransmissionSSRC: UInt32?
+        /// The peer wants it later, if at all.
+        package var isPaused: Bool
+        /// What the peer takes at most, in bits a second.
+        package var maximumBitrate: Int?
     }
 
     package enum DTLSRole: Hashable, Sendable {
@@ -73,23 +101,44 @@ package struct OpusParameters: Hashable, Sendable {
     package var stereo = false
     /// In bits a second.
     package var maximumAverageBitrate: Int?
-    /// The shortest packet that the receiver wants, in milliseconds.
+    /// The highest sampling rate that the receiver can play, in Hz.
+    package var maximumPlaybackRate: Int?
+    /// The length of packets that the receiver would like, in milliseconds …
+    package var packetTime: Int?
+    /// … the shortest that it wants, and the longest that it takes.
     package var minimumPacketTime: Int?
+    package var maximumPacketTime: Int?
+
+    private static let packetTimes = 3...120
 
     package init() {}
 
-    /// Reads an `a=fmtp` value; unknown parameters and unusable values are passed over.
-    package init(parsing parameters: String) {
+    /// Reads an `a=fmtp` value; unknown parameters and unusable values are passed over. Times stand in lines of their own
+    /// (§7); where they do not, those in the parameters count, as some peers write them.
+    package init(parsing parameters: String, packetTime: Int? = nil, maximumPacketTime: Int? = nil) {
         for (name, value) in FormatParameters.pairs(parameters) {
             switch name {
             case "useinbandfec": useInbandFEC = value == "1"
             case "usedtx": useDTX = value == "1"
             case "stereo": stereo = value == "1"
             case "maxaveragebitrate": maximumAverageBitrate = FormatParameters.number(value, in: 6_000...510_000)
-            case "minptime": minimumPacketTime = FormatParameters.number(value, in: 3...120)
+            case "maxplaybackrate": maximumPlaybackRate = FormatParameters.number(value, in: 8_000...48_000)
+            case "ptime": self.packetTime = FormatParameters.number(value, in: Self.packetTimes)
+            case "minptime": minimumPacketTime = FormatParameters.number(value, in: Self.packetTimes)
+            case "maxptime": self.maximumPacketTime = FormatParameters.number(value, in: Self.packetTimes)
             default: break
             }
         }
+        if let packetTime, Self.packetTimes.contains(packetTime) { self.packetTime = packetTime }
+        if let maximumPacketTime { self.maximumPacketTime = max(Self.packetTimes.lowerBound, maximumPacketTime) }
+    }
+
+    /// The parameters of our own descriptions: what we take, and whether what we send is likely to be stereo.
+    static func described(for track: MediaConfiguration.Track) -> String {
+        var parameters = "minptime=10;useinbandfec=1"
+        if track.isStereo, track.receives { parameters += ";stereo=1" }
+        if track.isStereo, track.sends { parameters += ";sprop-stereo=1" }
+        return parameters
     }
 }
 

@@ -1,40 +1,5 @@
 /// Finding what two descriptions have in common.
 extension OfferAnswerMachine {
-    struct Codec {
-        var payloadType: UInt8
-        var retransmissionPayloadType: UInt8?
-        var parameters: String
-    }
-
-    /// Our codec of that kind in the peer's section, under the peer's payload type. RFC 9429 §5.8: names compare
-    /// without case; what was first in the m-line comes first.
-    static func codec(in section: MediaSection, kind: MediaConfiguration.Kind) -> Codec? {
-        let name = kind == .video ? "vp8" : "opus"
-        let clockRate: UInt32 = kind == .video ? 90_000 : 48_000
-        for format in section.formats {
-            // RFC 5761 §4: 64–95 would collide with RTCP.
-            guard let type = UInt8(format), type < 128, !(64...95).contains(type),
-                let map = section.rtpMaps.first(where: { $0.payloadType == type }), map.name.lowercased() == name,
-                map.clockRate == clockRate
-            else { continue }
-            let repair = section.rtpMaps.first { repair in
-                repair.name.lowercased() == "rtx" && repair.clockRate == clockRate
-                    && !(64...95).contains(repair.payloadType)
-                    && section.formats.contains("\(repair.payloadType)")
-                    && associatedType(section.formatParameters[repair.payloadType]) == type
-            }
-            return Codec(
-                payloadType: type, retransmissionPayloadType: repair?.payloadType,
-                parameters: section.formatParameters[type] ?? "")
-        }
-        return nil
-    }
-
-    /// `apt` of an rtx format (RFC 4588 §8.1).
-    private static func associatedType(_ parameters: String?) -> UInt8? {
-        FormatParameters.pairs(parameters ?? "").first { $0.name == "apt" }.flatMap { SDPText.decimal($0.value) }
-    }
-
     /// RFC 9429 §5.1.2: these are all taken to mean the same, since `a=fingerprint` tells that DTLS-SRTP is meant.
     static func isKnownProtocol(_ name: String) -> Bool {
         [
@@ -45,13 +10,14 @@ extension OfferAnswerMachine {
 
     /// For each kind the one m-line of the peer's offer that we take, by index. A peer may offer several of a kind: an
     /// m-line that is ours already stays so, then one that lets media flow goes before one that does not.
-    func acceptedSections(of offer: SessionDescription) -> [Int: (track: MediaConfiguration.Track, codec: Codec)] {
-        var best: [MediaConfiguration.Kind: (rank: Int, index: Int, codec: Codec)] = [:]
+    func acceptedSections(of offer: SessionDescription) -> [Int: (track: MediaConfiguration.Track, codec: CodecFormats)]
+    {
+        var best: [MediaConfiguration.Kind: (rank: Int, index: Int, codec: CodecFormats)] = [:]
         for (index, section) in offer.media.enumerated() {
             guard section.port != 0 || (section.isBundleOnly && !offer.bundle.isEmpty), section.isRTCPMultiplexed,
                 Self.isKnownProtocol(section.protocolName), let track = configuration.track(section.kind),
                 offer.bundle.isEmpty || section.mid.map(offer.bundle.contains) == true,
-                let codec = Self.codec(in: section, kind: track.kind)
+                let codec = CodecFormats(in: section, for: track)
             else { continue }
             let isOurs =
                 if let local, index < local.media.count { !local.media[index].isRejected } else { false }
@@ -60,15 +26,16 @@ extension OfferAnswerMachine {
             if let known = best[track.kind], known.rank >= rank { continue }
             best[track.kind] = (rank, index, codec)
         }
-        var accepted: [Int: (track: MediaConfiguration.Track, codec: Codec)] = [:]
+        var accepted: [Int: (track: MediaConfiguration.Track, codec: CodecFormats)] = [:]
         // Within a bundle a payload type has one meaning (RFC 8843 §9.1.1), else nothing tells sound from pictures.
         var usedTypes: Set<UInt8> = []
         for one in best.values.sorted(by: { $0.index < $1.index }) {
-            let types = [one.codec.payloadType, one.codec.retransmissionPayloadType].compactMap { $0 }
-            guard let track = configuration.track(offer.media[one.index].kind), usedTypes.isDisjoint(with: types)
+            guard let track = configuration.track(offer.media[one.index].kind),
+                usedTypes.isDisjoint(with: one.codec.neededTypes)
             else { continue }
-            usedTypes.formUnion(types)
-            accepted[one.index] = (track, one.codec)
+            let codec = one.codec.without(usedTypes)
+            usedTypes.formUnion(codec.payloadTypes)
+            accepted[one.index] = (track, codec)
         }
         // Without BUNDLE each m-line would need a transport of its own; the first one gets ours.
         if offer.bundle.isEmpty, let first = accepted.keys.min() { accepted = accepted.filter { $0.key == first } }
@@ -86,8 +53,11 @@ extension OfferAnswerMachine {
         guard offer.media.count >= local.media.count else {
             throw .invalid(reason: "it has fewer media sections than the session")
         }
-        for (old, new) in zip(local.media, offer.media) where !old.isRejected && new.kind != old.kind {
-            throw .invalid(reason: "it changes the kind of a media section in use")
+        for (old, new) in zip(local.media, offer.media) where !old.isRejected {
+            guard new.kind == old.kind else { throw .invalid(reason: "it changes the kind of a media section in use") }
+            guard new.isRejected || old.mid == nil || new.mid == old.mid else {
+                throw .invalid(reason: "it changes the a=mid of a media section in use")
+            }
         }
     }
 
@@ -124,12 +94,13 @@ extension OfferAnswerMachine {
     ///   - mid: the offerer's, which an answer may leave out.
     ///   - localExtensions: what our own description says or will say of header extensions.
     static func media(
-        _ track: MediaConfiguration.Track, index: Int, mid: String?, remote: MediaSection, codec: Codec,
+        _ track: MediaConfiguration.Track, index: Int, mid: String?, remote: MediaSection, codec: CodecFormats,
         localExtensions: [ExtensionMap]
     ) -> NegotiatedSession.Media {
         let feedback = remote.feedback.filter { $0.payloadType == nil || $0.payloadType == codec.payloadType }
         func has(_ value: String) -> Bool { feedback.contains { $0.value == value } }
         let group = remote.retransmissionGroups.first
+        let repairs = remote.repairGroups.map(\.repair)
         // Both descriptions have to name it, with the same id.
         let common = remote.extensions.filter { map in
             track.headerExtensions.contains(map.uri)
@@ -138,21 +109,31 @@ extension OfferAnswerMachine {
                 }
         }
         let parameters = codec.parameters
+        // Feedback by transport-wide numbers needs their header extension, too; what tells of each packet by its own
+        // number stands in.
+        let isTransportWide = has("transport-cc")
+        let perPacket =
+            has("ack ccfb") && !(isTransportWide && common.contains { $0.uri == ExtensionMap.transportWideURI })
         return NegotiatedSession.Media(
             kind: track.kind, mid: mid, direction: direction(track, remote: remote),
-            payloadType: codec.payloadType, retransmissionPayloadType: codec.retransmissionPayloadType,
-            ssrc: track.ssrc, retransmissionSSRC: track.retransmissionSSRC,
-            remoteSSRCs: group.map { [$0.media, $0.retransmission] } ?? remote.ssrcs.map(\.ssrc),
+            payloadType: codec.payloadType, retransmissionPayloadType: codec.retransmission, repair: codec.repair,
+            ssrc: track.ssrc, retransmissionSSRC: track.retransmissionSSRC, repairSSRC: track.repairSSRC,
+            remoteSSRCs: group.map { [$0.media, $0.retransmission] }
+                ?? remote.ssrcs.map(\.ssrc).filter { !repairs.contains($0) },
             sendExtensions: common.filter { $0.direction?.receives != false },
             receiveExtensions: common.filter { $0.direction?.sends != false },
             feedback: NegotiatedSession.Feedback(
                 nack: has("nack"), pictureLossIndication: has("nack pli"), fullIntraRequest: has("ccm fir"),
-                transportWide: has("transport-cc"), receiverEstimate: has("goog-remb"),
+                transportWide: isTransportWide && !perPacket, perPacket: perPacket, receiverEstimate: has("goog-remb"),
                 temporaryMaximum: has("ccm tmmbr")),
-            opus: track.kind == .audio ? OpusParameters(parsing: parameters) : OpusParameters(),
+            opus: track.kind == .audio
+                ? OpusParameters(
+                    parsing: parameters, packetTime: remote.packetTime, maximumPacketTime: remote.maximumPacketTime)
+                : OpusParameters(),
             vp8: track.kind == .video ? VP8Parameters(parsing: parameters) : VP8Parameters(),
             isRTCPReducedSize: remote.isRTCPReducedSize, index: index, remoteStreamID: remote.streamID,
-            remoteTrackID: remote.trackID)
+            remoteTrackID: remote.trackID, remoteRetransmissionGroups: remote.retransmissionGroups,
+            mainEncoding: track.mainEncoding)
     }
 
     /// The m-line whose transport everything uses: the first of the bundle that is accepted (RFC 8843 §7.3.1). Some

@@ -15,7 +15,7 @@ package struct OfferAnswerMachine: Sendable {
     /// What the last completed exchange agreed on.
     package private(set) var negotiated: NegotiatedSession?
 
-    let configuration: MediaConfiguration
+    private(set) var configuration: MediaConfiguration
     private let sessionID: String
     private var sessionVersion: UInt64 = 0
     /// Our last description: its m-lines keep their order and number (RFC 9429 §5.2.2).
@@ -24,11 +24,13 @@ package struct OfferAnswerMachine: Sendable {
     private var stableLocal: SessionDescription?
     private let preferredRole: NegotiatedSession.DTLSRole
     private var dtlsRole: NegotiatedSession.DTLSRole?
+    /// Kinds that the peer refused or took away; they are offered again when they are configured anew.
+    private var stopped: Set<MediaConfiguration.Kind> = []
+    /// The simulcast that the peer took when it last wanted to receive.
+    private var agreedLayers: [MediaConfiguration.Kind: [NegotiatedSession.SendLayer]] = [:]
+    /// No mid of this session was ever as large a number.
+    private var nextMid = 0
 
-    private static let videoPayloadType: UInt8 = 96
-    private static let retransmissionPayloadType: UInt8 = 97
-    private static let opusPayloadType: UInt8 = 111
-    private static let opusFormat = "minptime=10;useinbandfec=1"
     private static let offeredProtocol = "UDP/TLS/RTP/SAVPF"
 
     /// - Parameters:
@@ -42,29 +44,48 @@ package struct OfferAnswerMachine: Sendable {
         self.sessionID = String(sessionID >> 1)
     }
 
+    /// Which of our encodings a peer without simulcast gets.
+    package var mainEncoding: Int { configuration.track(MediaConfiguration.Kind.video.rawValue)?.mainEncoding ?? 0 }
+
+    /// Changes what we want of the session; the next offer tells the peer. A kind that is not named any more has its
+    /// m-line closed, one that is new gets another m-line.
+    package mutating func setTracks(_ tracks: [MediaConfiguration.Track]) {
+        for track in tracks where configuration.track(track.kind.rawValue) == nil {
+            stopped.remove(track.kind)
+            agreedLayers[track.kind] = nil
+        }
+        configuration.tracks = tracks
+    }
+
     // MARK: Offering
 
     package mutating func makeOffer(transport: TransportParameters) throws(SDPError) -> String {
-        guard !configuration.tracks.isEmpty else { throw .invalid(reason: "there is nothing to offer") }
         var offer = SessionDescription(sessionID: sessionID, sessionVersion: nextVersion())
         offer.allowsMixedExtensions = true
         offer.iceOptions = ["trickle"]
         if signalingState == .stable { stableLocal = local }
-        if let stableLocal {
-            let tagged = stableLocal.media.firstIndex { !$0.isRejected }
-            offer.media = stableLocal.media.enumerated().map { index, section in
-                reoffered(section, isTagged: index == tagged, transport: transport)
-            }
-        }
-        // Kinds that the session has no m-line for yet come behind those it has.
-        for track in configuration.tracks where !offer.media.contains(where: { $0.kind == track.kind.rawValue }) {
-            let isTagged = offer.media.allSatisfy(\.isRejected)
-            let mid = unusedMid(in: offer.media)
-            let section = offeredSection(
-                track, mid: mid, isTagged: isTagged, transport: transport, behind: offer.media)
-            offer.media.append(section)
-        }
+        offer.media = stableLocal?.media.map(reoffered) ?? []
+        // What is in use carries the transport, so that the fate of what is new does not touch it.
         offer.bundle = offer.media.filter { !$0.isRejected }.compactMap(\.mid)
+        for track in configuration.tracks where !stopped.contains(track.kind) && !Self.has(track.kind, offer.media) {
+            let mid = unusedMid()
+            let section = offeredSection(track, mid: mid, behind: offer.media)
+            // The place of an m-line that is closed is used again (RFC 9429 §5.2.2), else the end.
+            if let place = offer.media.firstIndex(where: \.isRejected) {
+                offer.media[place] = section
+            } else {
+                offer.media.append(section)
+            }
+            offer.bundle.append(mid)
+        }
+        guard !offer.media.isEmpty, negotiated != nil || !offer.bundle.isEmpty else {
+            throw .invalid(reason: "there is nothing to offer")
+        }
+        for index in offer.media.indices where !offer.media[index].isRejected {
+            addTransport(
+                transport, setup: .actpass, isTagged: offer.media[index].mid == offer.bundle.first,
+                to: &offer.media[index])
+        }
         local = offer
         signalingState = .haveLocalOffer
         return offer.text
@@ -90,26 +111,61 @@ package struct OfferAnswerMachine: Sendable {
                 continue
             }
             guard let track = configuration.track(answered.kind),
-                let codec = Self.codec(in: answered, kind: track.kind)
+                let codec = CodecFormats(in: answered, for: track)?.limited(to: CodecFormats(in: offered, for: track))
             else { throw .invalid(reason: "the answer accepts a media section without a codec of the offer") }
-            media.append(
-                Self.media(
-                    track, index: index, mid: offered.mid, remote: answered, codec: codec,
-                    localExtensions: offered.extensions))
+            var one = Self.media(
+                track, index: index, mid: offered.mid, remote: answered, codec: codec,
+                localExtensions: offered.extensions)
+            one.sendLayers = Self.layers(
+                of: track, offered: offered, answer: answered, payloadType: codec.payloadType)
+            if !offered.simulcast(.receive).isEmpty {
+                one.receiveRID = Self.takenStream(of: answered, payloadType: codec.payloadType)?.id
+            }
+            media.append(one)
             accepted.append(answered)
         }
-        guard !accepted.isEmpty else { throw .noCommonCodec }
-        try Self.checkBundle(accepted, answer)
-        guard let transportSection = Self.transportSection(accepted: accepted, in: answer) else {
-            throw .noCommonCodec
+        let session: NegotiatedSession
+        if accepted.isEmpty {
+            session = try withoutMedia()
+        } else {
+            try Self.checkBundle(accepted, answer)
+            guard let transportSection = Self.transportSection(accepted: accepted, in: answer) else {
+                throw .noCommonCodec
+            }
+            let role = try roleAsOfferer(answeredSetup: transportSection.setup)
+            session = try Self.session(media: media, transport: transportSection, remote: answer, role: role)
         }
-        let role = try roleAsOfferer(answeredSetup: transportSection.setup)
-        let session = try Self.session(media: media, transport: transportSection, remote: answer, role: role)
-        self.local = local
-        dtlsRole = role
-        negotiated = session
+        conclude(session, local: local)
         signalingState = .stable
         return session
+    }
+
+    /// Everything was refused or taken away: the transport of a session that stands stays.
+    private func withoutMedia() throws(SDPError) -> NegotiatedSession {
+        guard var session = negotiated else { throw .noCommonCodec }
+        session.media = []
+        return session
+    }
+
+    /// Offer and answer are complete.
+    private mutating func conclude(_ session: NegotiatedSession, local: SessionDescription) {
+        self.local = local
+        dtlsRole = session.dtlsRole
+        negotiated = session
+        for kind in MediaConfiguration.Kind.allCases {
+            guard let media = session.media(kind) else {
+                let wasRefused = local.media.contains { $0.kind == kind.rawValue && $0.isRejected }
+                if wasRefused { stopped.insert(kind) }
+                continue
+            }
+            stopped.remove(kind)
+            // While the peer does not want to receive it says nothing of its simulcast.
+            if media.direction.sends { agreedLayers[kind] = media.sendLayers }
+        }
+        for mid in local.media.compactMap(\.mid) {
+            guard let number: Int = SDPText.decimal(Substring(mid)), number < 1_000_000 else { continue }
+            nextMid = max(nextMid, number + 1)
+        }
     }
 
     /// Takes an open offer of ours back (RFC 9429 §4.1.10.2); without one it does nothing.
@@ -136,9 +192,10 @@ package struct OfferAnswerMachine: Sendable {
         let tagged = indexes.min {
             (Self.bundleRank(offer.media[$0], offer), $0) < (Self.bundleRank(offer.media[$1], offer), $1)
         }
-        guard let tagged, let remote = Self.transportSection(accepted: indexes.map { offer.media[$0] }, in: offer)
-        else { throw .noCommonCodec }
-        let role = try roleAsAnswerer(offeredSetup: remote.setup)
+        let remote = tagged.flatMap { _ in
+            Self.transportSection(accepted: indexes.map { offer.media[$0] }, in: offer)
+        }
+        let role = try remote.map { remote throws(SDPError) in try roleAsAnswerer(offeredSetup: remote.setup) }
         var media: [NegotiatedSession.Media] = []
 
         var answer = SessionDescription(sessionID: sessionID, sessionVersion: sessionVersion + 1)
@@ -146,26 +203,35 @@ package struct OfferAnswerMachine: Sendable {
         answer.iceOptions = ["trickle"]
         let ambiguous = Self.ambiguousIDs(in: indexes.map { offer.media[$0] })
         for (index, section) in offer.media.enumerated() {
-            guard let (track, codec) = accepted[index] else {
+            guard let (track, codec) = accepted[index], let role else {
                 answer.media.append(Self.rejected(section))
                 continue
             }
             let extensions = answeredExtensions(section, ambiguous: ambiguous)
-            let one = Self.media(
-                track, index: index, mid: section.mid, remote: section, codec: codec, localExtensions: extensions)
+            var one = Self.media(
+                track, index: index, mid: section.mid, remote: section, codec: codec,
+                localExtensions: extensions)
+            one.sendLayers = Self.layers(of: track, offer: section, payloadType: codec.payloadType)
+            one.receiveRID = Self.takenStream(of: section, payloadType: codec.payloadType)?.id
             media.append(one)
             var answered = answered(section, one, codec, isTagged: index == tagged, role: role, transport: transport)
             answered.extensions = extensions
             answer.media.append(answered)
         }
-        let session = try Self.session(media: media, transport: remote, remote: offer, role: role)
+        let session: NegotiatedSession
+        if let remote, let role {
+            session = try Self.session(media: media, transport: remote, remote: offer, role: role)
+        } else {
+            // Media that the peer has taken away are one thing, media that we cannot have another.
+            let isTakenAway = offer.media.allSatisfy { $0.isRejected || configuration.track($0.kind) == nil }
+            guard isTakenAway else { throw .noCommonCodec }
+            session = try withoutMedia()
+        }
         if !offer.bundle.isEmpty {
             answer.bundle = offer.bundle.filter { mid in accepted.keys.contains { offer.media[$0].mid == mid } }
         }
         sessionVersion += 1
-        local = answer
-        dtlsRole = role
-        negotiated = session
+        conclude(session, local: answer)
         return (answer.text, session)
     }
 
@@ -177,82 +243,75 @@ package struct OfferAnswerMachine: Sendable {
     }
 
     private func offeredSection(
-        _ track: MediaConfiguration.Track, mid: String, isTagged: Bool, transport: TransportParameters,
-        behind media: [MediaSection]
+        _ track: MediaConfiguration.Track, mid: String, behind media: [MediaSection]
     ) -> MediaSection {
-        let isVideo = track.kind == .video
-        let formats: [UInt8] =
-            isVideo ? [Self.videoPayloadType, Self.retransmissionPayloadType] : [Self.opusPayloadType]
+        let codec = CodecFormats.offered(for: track, besides: Set(media.flatMap(\.formats).compactMap { UInt8($0) }))
         var section = MediaSection(
-            kind: track.kind.rawValue, port: 9, protocolName: Self.offeredProtocol, formats: formats.map(String.init))
+            kind: track.kind.rawValue, port: 9, protocolName: Self.offeredProtocol,
+            formats: codec.payloadTypes.map(String.init))
         section.mid = mid
         section.direction = MediaDirection(sends: track.sends, receives: track.receives)
-        if isVideo {
-            section.rtpMaps = [
-                RTPMap(payloadType: Self.videoPayloadType, name: "VP8", clockRate: 90_000),
-                RTPMap(payloadType: Self.retransmissionPayloadType, name: "rtx", clockRate: 90_000),
-            ]
-            section.formatParameters[Self.retransmissionPayloadType] = "apt=\(Self.videoPayloadType)"
-        } else {
-            section.rtpMaps = [RTPMap(payloadType: Self.opusPayloadType, name: "opus", clockRate: 48_000, channels: 2)]
-            section.formatParameters[Self.opusPayloadType] = Self.opusFormat
-        }
-        section.feedback = Self.feedback(track.kind, formats[0])
+        section.rtpMaps = codec.rtpMaps(track.kind)
+        section.formatParameters = codec.associations(track.kind)
+        if track.kind == .audio { section.formatParameters[codec.payloadType] = OpusParameters.described(for: track) }
+        section.feedback = Self.feedback(track.kind, codec)
         section.extensions = configuration.extensionMaps(for: track, known: media)
         section.isRTCPMultiplexed = true
         section.isRTCPReducedSize = true
+        Self.offerSimulcast(of: track, agreed: agreedLayers[track.kind], in: &section)
         addSources(of: track, to: &section)
-        addTransport(transport, setup: .actpass, isTagged: isTagged, to: &section)
         return section
     }
 
-    private func unusedMid(in media: [MediaSection]) -> String {
-        let used = Set(media.compactMap(\.mid))
-        return (0...media.count).map(String.init).first { !used.contains($0) } ?? "m\(media.count)"
+    /// RFC 9429 §5.2.2: an m-line that takes the place of another has a name that the session never had.
+    private mutating func unusedMid() -> String {
+        defer { nextMid += 1 }
+        return String(nextMid)
     }
 
-    /// RFC 9429 §5.2.2: the m-line with its mid and payload types, with the direction we want and today's transport.
-    private func reoffered(_ section: MediaSection, isTagged: Bool, transport: TransportParameters) -> MediaSection {
-        guard !section.isRejected else { return Self.rejected(section) }
+    private static func has(_ kind: MediaConfiguration.Kind, _ media: [MediaSection]) -> Bool {
+        media.contains { $0.kind == kind.rawValue && !$0.isRejected }
+    }
+
+    /// RFC 9429 §5.2.2: the m-line with its mid and payload types, with the direction that we want now; closed where we
+    /// want it no more.
+    private func reoffered(_ section: MediaSection) -> MediaSection {
+        guard !section.isRejected, let track = configuration.track(section.kind) else { return Self.rejected(section) }
         var section = section
         section.isBundleOnly = false
-        if let track = configuration.track(section.kind) {
-            section.direction = MediaDirection(sends: track.sends, receives: track.receives)
-            // Our answer left these out where the peer did not want to receive then.
-            addSources(of: track, to: &section)
-        }
-        addTransport(transport, setup: .actpass, isTagged: isTagged, to: &section)
+        section.direction = MediaDirection(sends: track.sends, receives: track.receives)
+        Self.offerSimulcast(of: track, agreed: agreedLayers[track.kind], in: &section)
+        // Our answer left these out where the peer did not want to receive then.
+        addSources(of: track, to: &section)
         return section
     }
 
     private func answered(
-        _ offered: MediaSection, _ media: NegotiatedSession.Media, _ codec: Codec, isTagged: Bool,
+        _ offered: MediaSection, _ media: NegotiatedSession.Media, _ codec: CodecFormats, isTagged: Bool,
         role: NegotiatedSession.DTLSRole, transport: TransportParameters
     ) -> MediaSection {
-        var formats = [codec.payloadType]
-        if let retransmission = codec.retransmissionPayloadType { formats.append(retransmission) }
+        let formats = codec.payloadTypes
         var section = MediaSection(
             kind: offered.kind, port: 9, protocolName: offered.protocolName, formats: formats.map(String.init))
         section.mid = offered.mid
         section.direction = media.direction
-        section.rtpMaps = offered.rtpMaps.filter { formats.contains($0.payloadType) }
-        if media.kind == .video {
-            if let retransmission = codec.retransmissionPayloadType {
-                section.formatParameters[retransmission] = "apt=\(codec.payloadType)"
-            }
-        } else {
-            if section.rtpMaps.isEmpty {
-                section.rtpMaps = [RTPMap(payloadType: codec.payloadType, name: "opus", clockRate: 48_000, channels: 2)]
-            }
-            section.formatParameters[codec.payloadType] = Self.opusFormat
+        section.rtpMaps = formats.compactMap { type in offered.rtpMaps.first { $0.payloadType == type } }
+        section.formatParameters = codec.associations(media.kind)
+        if media.kind == .audio {
+            section.formatParameters[codec.payloadType] = configuration.track(offered.kind)
+                .map(OpusParameters.described)
         }
-        section.feedback = Self.feedback(media.kind, codec.payloadType).filter { line in
-            offered.feedback.contains {
-                $0.value == line.value && ($0.payloadType == nil || $0.payloadType == codec.payloadType)
-            }
+        section.feedback = Self.feedback(media.kind, codec).filter { line in
+            // Of several kinds of feedback on the path an answer keeps one (RFC 8888 §6).
+            line.value != (media.feedback.perPacket ? "transport-cc" : "ack ccfb")
+                && offered.feedback.contains {
+                    $0.value == line.value
+                        && ($0.payloadType == nil || $0.payloadType == line.payloadType ?? codec.payloadType)
+                }
         }
         section.isRTCPMultiplexed = true
         section.isRTCPReducedSize = offered.isRTCPReducedSize
+        Self.answerSimulcast(media, to: offered, in: &section)
         if media.direction.sends, let track = configuration.track(offered.kind) { addSources(of: track, to: &section) }
         addTransport(transport, setup: role == .client ? .active : .passive, isTagged: isTagged, to: &section)
         return section
@@ -269,13 +328,22 @@ package struct OfferAnswerMachine: Sendable {
     }
 
     private func addSources(of track: MediaConfiguration.Track, to section: inout MediaSection) {
-        guard track.sends else { return }
+        guard track.sends else {
+            (section.streamID, section.trackID) = (nil, nil)
+            section.ssrcs = []
+            section.retransmissionGroups = []
+            return
+        }
         section.streamID = configuration.streamID
         section.trackID = "\(configuration.streamID)-\(track.kind.rawValue)"
         section.ssrcs = [SSRCLine(ssrc: track.ssrc, cname: configuration.cname)]
         if let repair = track.retransmissionSSRC, section.rtpMaps.contains(where: { $0.name.lowercased() == "rtx" }) {
             section.ssrcs.append(SSRCLine(ssrc: repair, cname: configuration.cname))
             section.retransmissionGroups = [RetransmissionGroup(media: track.ssrc, retransmission: repair)]
+        }
+        if let repair = track.repairSSRC, section.rtpMaps.contains(where: { $0.name.lowercased() == "flexfec-03" }) {
+            section.ssrcs.append(SSRCLine(ssrc: repair, cname: configuration.cname))
+            section.repairGroups = [RepairGroup(media: track.ssrc, repair: repair)]
         }
     }
 
@@ -313,11 +381,15 @@ package struct OfferAnswerMachine: Sendable {
         return Set(maps.filter(\.isEncrypted).map(\.id)).intersection(maps.filter { !$0.isEncrypted }.map(\.id))
     }
 
-    private static func feedback(_ kind: MediaConfiguration.Kind, _ payloadType: UInt8) -> [FeedbackLine] {
+    private static func feedback(_ kind: MediaConfiguration.Kind, _ codec: CodecFormats) -> [FeedbackLine] {
         let values =
             kind == .video
             ? ["goog-remb", "transport-cc", "ccm fir", "ccm tmmbr", "nack", "nack pli"] : ["transport-cc"]
-        return values.map { FeedbackLine(payloadType: payloadType, value: $0) }
+        var lines = values.map { FeedbackLine(payloadType: codec.payloadType, value: $0) }
+        // Parity packets are counted with the rest of what the path carries.
+        if let type = codec.repair.flexfec { lines.append(FeedbackLine(payloadType: type, value: "transport-cc")) }
+        // Of all payload types at once, as RFC 8888 §6 has it.
+        return lines + [FeedbackLine(payloadType: nil, value: "ack ccfb")]
     }
 
     // MARK: Roles

@@ -29,6 +29,9 @@ package struct MediaSection: Hashable, Sendable {
     /// Feedback by payload type; `nil` stands for `*`.
     package var feedback: [FeedbackLine] = []
     package var extensions: [ExtensionMap] = []
+    /// `a=ptime` and `a=maxptime`, in milliseconds (RFC 8866 §6.4).
+    package var packetTime: Int?
+    package var maximumPacketTime: Int?
     package var isRTCPMultiplexed = false
     package var isRTCPReducedSize = false
     package var isBundleOnly = false
@@ -41,8 +44,12 @@ package struct MediaSection: Hashable, Sendable {
     package var ssrcs: [SSRCLine] = []
     /// Pairs of `a=ssrc-group:FID`: media, then its retransmissions.
     package var retransmissionGroups: [RetransmissionGroup] = []
+    /// Pairs of `a=ssrc-group:FEC-FR` (RFC 5956 §4.3): media, then its parity packets.
+    package var repairGroups: [RepairGroup] = []
     package var streamID: String?
     package var trackID: String?
+    package var rids: [RIDLine] = []
+    package var simulcast: SimulcastLine?
 
     package init(kind: String, port: UInt16, protocolName: String, formats: [String]) {
         self.kind = kind
@@ -97,6 +104,7 @@ package struct ExtensionMap: Hashable, Sendable {
     }
 
     package static let midURI = "urn:ietf:params:rtp-hdrext:sdes:mid"
+    package static let transportWideURI = "http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01"
     /// Stands in front of the URI of an extension that is to be encrypted.
     static let encryptURI = "urn:ietf:params:rtp-hdrext:encrypt"
 
@@ -142,6 +150,16 @@ package struct RetransmissionGroup: Hashable, Sendable {
     package init(media: UInt32, retransmission: UInt32) {
         self.media = media
         self.retransmission = retransmission
+    }
+}
+
+package struct RepairGroup: Hashable, Sendable {
+    package var media: UInt32
+    package var repair: UInt32
+
+    package init(media: UInt32, repair: UInt32) {
+        self.media = media
+        self.repair = repair
     }
 }
 

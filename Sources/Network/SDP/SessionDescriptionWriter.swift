@@ -35,12 +35,17 @@ extension MediaSection {
         for (type, parameters) in formatParameters.sorted(by: { $0.key < $1.key }) {
             lines.append("a=fmtp:\(type) \(parameters)")
         }
+        if let packetTime { lines.append("a=ptime:\(packetTime)") }
+        if let maximumPacketTime { lines.append("a=maxptime:\(maximumPacketTime)") }
         for line in feedback {
             lines.append("a=rtcp-fb:\(line.payloadType.map { "\($0)" } ?? "*") \(line.value)")
         }
         for map in extensions { lines.append("a=extmap:\(map.text)") }
         if let streamID { lines.append("a=msid:\(streamID)" + (trackID.map { " \($0)" } ?? "")) }
+        for rid in rids { lines.append("a=rid:\(rid.text)") }
+        if let simulcast { lines.append("a=simulcast:\(simulcast.text)") }
         for group in retransmissionGroups { lines.append("a=ssrc-group:FID \(group.media) \(group.retransmission)") }
+        for group in repairGroups { lines.append("a=ssrc-group:FEC-FR \(group.media) \(group.repair)") }
         for line in ssrcs {
             // Some receivers want at least one attribute behind each ssrc; RFC 5576 §6.1 has cname for that.
             lines.append("a=ssrc:\(line.ssrc)" + (line.cname.map { " cname:\($0)" } ?? ""))

@@ -83,6 +83,12 @@ package final class SignalingClient: Sendable {
         package var pingInterval = 2
         package var silenceLimit = 4
 
+        /// What lets us in, if the server asks for it: sent in `join` alone.
+        package var token: BearerToken?
+        /// The path of a PEM file with the authorities that a `wss:` server's certificate must lead to; `nil`: the
+        /// system's.
+        package var certificateAuthorities: String?
+
         package init() {}
     }
 }

@@ -1,13 +1,16 @@
 import EmisoraSignalingProtocol
 
-/// `ws://HOST:PORT/ROOM`, taken apart and checked.
+/// `ws://HOST:PORT/ROOM` or `wss://HOST:PORT/ROOM`, taken apart and checked.
 package struct SignalingURL: Hashable, Sendable, CustomStringConvertible {
     /// A name or a numeric address; an IPv6 address without its brackets.
     package var host: String
     package var port: UInt16
     package var room: String
+    /// Whether the connection is by TLS, and the server's certificate has to name the host.
+    package var isSecure: Bool
 
-    package init(host: String, port: UInt16, room: String) {
+    package init(host: String, port: UInt16, room: String, isSecure: Bool = false) {
+        self.isSecure = isSecure
         self.host = host
         self.port = port
         self.room = room
@@ -15,8 +18,11 @@ package struct SignalingURL: Hashable, Sendable, CustomStringConvertible {
 
     /// - Throws: `SignalingURLError` that says which part of the text is wrong.
     package init(_ text: String) throws(SignalingURLError) {
-        let scheme = "ws://"
-        guard text.lowercased().hasPrefix(scheme) else { throw SignalingURLError(text, "it must begin with ws://") }
+        let schemes = ["ws://", "wss://"]
+        guard let scheme = schemes.first(where: { text.lowercased().hasPrefix($0) }) else {
+            throw SignalingURLError(text, "it must begin with ws:// or wss://")
+        }
+        let isSecure = scheme == "wss://"
         let rest = text.dropFirst(scheme.count)
         guard let slash = rest.firstIndex(of: "/") else {
             throw SignalingURLError(text, "the room is missing after HOST:PORT/")
@@ -39,7 +45,11 @@ package struct SignalingURL: Hashable, Sendable, CustomStringConvertible {
         guard !host.isEmpty, host.utf8.count <= 253,
             host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: "\\") })
         else { throw SignalingURLError(text, "the host is missing or not a name or address") }
-        var port: UInt16 = 80
+        // libwebsockets 4.1.6 cuts the name that the certificate must have at its first colon.
+        guard !isSecure || !host.contains(":") else {
+            throw SignalingURLError(text, "wss:// needs a name or an IPv4 address")
+        }
+        var port: UInt16 = isSecure ? 443 : 80
         if !afterHost.isEmpty {
             guard afterHost.hasPrefix(":"), let number = UInt16(afterHost.dropFirst()), number > 0 else {
                 throw SignalingURLError(text, "the port must be a number from 1 to 65535")
@@ -52,10 +62,10 @@ package struct SignalingURL: Hashable, Sendable, CustomStringConvertible {
         guard SignalingProtocol.isValid(name: room) else {
             throw SignalingURLError(text, "the server uses the name \"\(room)\" itself; take another room")
         }
-        self.init(host: String(host), port: port, room: room)
+        self.init(host: String(host), port: port, room: room, isSecure: isSecure)
     }
 
-    package var description: String { "ws://\(authority)/\(room)" }
+    package var description: String { "\(isSecure ? "wss" : "ws")://\(authority)/\(room)" }
 
     /// `HOST:PORT` as in a `Host` header.
     package var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
@@ -66,6 +76,8 @@ package struct SignalingURLError: Error, Equatable, CustomStringConvertible {
     package var description: String
 
     init(_ text: String, _ reason: String) {
-        description = "\(text) is not a signaling URL (ws://HOST:PORT/ROOM): \(reason)."
+        // What stands behind a room may be a secret in the wrong place.
+        let shown = text.prefix { $0 != "?" && $0 != "#" }
+        description = "\(shown) is not a signaling URL (ws://HOST:PORT/ROOM or wss://HOST:PORT/ROOM): \(reason)."
     }
 }

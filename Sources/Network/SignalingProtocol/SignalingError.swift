@@ -24,6 +24,8 @@ package struct SignalingError: Error, Equatable, Sendable {
         package static let unknownType = Self(rawValue: "unknownType")
         /// More than `SignalingProtocol.maximumMessageSize` bytes.
         package static let messageTooLarge = Self(rawValue: "messageTooLarge")
+        /// Joining needs a token, or another one than came.
+        package static let unauthorized = Self(rawValue: "unauthorized")
         package static let unsupportedVersion = Self(rawValue: "unsupportedVersion")
         package static let notJoined = Self(rawValue: "notJoined")
         package static let alreadyJoined = Self(rawValue: "alreadyJoined")
@@ -37,10 +39,13 @@ package struct SignalingError: Error, Equatable, Sendable {
         package static let streamTaken = Self(rawValue: "streamTaken")
         package static let subscriptionNotFound = Self(rawValue: "subscriptionNotFound")
         package static let subscriptionTaken = Self(rawValue: "subscriptionTaken")
-        /// A message that this side of a subscription may not send, or that only the server sends.
+        /// What the token does not allow, a message that this side of a subscription may not send, or that only the
+        /// server sends.
         package static let notAllowed = Self(rawValue: "notAllowed")
         /// One of the server's limits (rooms, participants, streams, subscriptions) is reached.
         package static let limitReached = Self(rawValue: "limitReached")
+        /// A server was not reached; clients say so to themselves.
+        package static let unreachable = Self(rawValue: "unreachable")
         /// Messages come faster than the server takes them from one client.
         package static let tooManyMessages = Self(rawValue: "tooManyMessages")
     }

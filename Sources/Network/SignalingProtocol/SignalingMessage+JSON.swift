@@ -60,14 +60,15 @@ extension SignalingMessage {
 
 extension SignalingMessage: Codable {
     enum Kind: String {
-        case join, publish, unpublish, leave
+        case join, publish, unpublish, receive, stopReceiving, leave
         case subscribe, offer, answer, candidate, bye
-        case welcome, streamPublished, streamUnpublished, participantJoined, participantLeft, subscriptionEnded, error
+        case welcome, streamPublished, streamUnpublished, participantJoined, participantLeft, receiving, ingest
+        case subscriptionEnded, error
     }
 
     private enum Key: String, CodingKey {
         case type, version, room, stream, streams, publisher, subscription, sdp, reason, id, code, message, inReplyTo
-        case iceServers
+        case iceServers, token, data
     }
 
     var kind: Kind {
@@ -75,6 +76,8 @@ extension SignalingMessage: Codable {
         case .join: .join
         case .publish: .publish
         case .unpublish: .unpublish
+        case .receive: .receive
+        case .stopReceiving: .stopReceiving
         case .leave: .leave
         case .subscribe: .subscribe
         case .offer: .offer
@@ -86,6 +89,8 @@ extension SignalingMessage: Codable {
         case .streamUnpublished: .streamUnpublished
         case .participantJoined: .participantJoined
         case .participantLeft: .participantLeft
+        case .receiving: .receiving
+        case .ingest: .ingest
         case .subscriptionEnded: .subscriptionEnded
         case .error: .error
         }
@@ -102,9 +107,13 @@ extension SignalingMessage: Codable {
         }
         switch kind {
         case .join:
-            self = .join(version: try fields.decode(Int.self, forKey: .version), room: try text(.room))
+            self = .join(
+                version: try fields.decode(Int.self, forKey: .version), room: try text(.room),
+                token: try fields.decodeIfPresent(BearerToken.self, forKey: .token))
         case .publish: self = .publish(stream: try text(.stream))
         case .unpublish: self = .unpublish(stream: try text(.stream))
+        case .receive: self = .receive(stream: try fields.decodeIfPresent(String.self, forKey: .stream))
+        case .stopReceiving: self = .stopReceiving(stream: try fields.decodeIfPresent(String.self, forKey: .stream))
         case .leave: self = .leave
         case .subscribe:
             self = .subscribe(
@@ -121,8 +130,14 @@ extension SignalingMessage: Codable {
                 iceServers: try fields.decodeIfPresent([ICEServerDescription].self, forKey: .iceServers) ?? [])
         case .streamPublished: self = .streamPublished(try StreamDescription(from: decoder))
         case .streamUnpublished: self = .streamUnpublished(try StreamDescription(from: decoder))
-        case .participantJoined: self = .participantJoined(id: try text(.id))
+        case .participantJoined:
+            self = .participantJoined(
+                id: try text(.id), data: try fields.decodeIfPresent(String.self, forKey: .data))
         case .participantLeft: self = .participantLeft(id: try text(.id))
+        case .receiving: self = .receiving(stream: try fields.decodeIfPresent(String.self, forKey: .stream))
+        case .ingest:
+            self = .ingest(
+                subscription: try text(.subscription), stream: try text(.stream), sdp: try text(.sdp))
         case .subscriptionEnded:
             self = .subscriptionEnded(subscription: try text(.subscription), reason: try reason())
         case .error:
@@ -138,14 +153,17 @@ extension SignalingMessage: Codable {
         var fields = encoder.container(keyedBy: Key.self)
         try fields.encode(type, forKey: .type)
         switch self {
-        case .join(let version, let room):
+        case .join(let version, let room, let token):
+            try fields.encodeIfPresent(token, forKey: .token)
             try fields.encode(version, forKey: .version)
             try fields.encode(room, forKey: .room)
         case .publish(let stream), .unpublish(let stream):
             try fields.encode(stream, forKey: .stream)
         case .leave:
             break
-        case .subscribe(let subscription, let stream, let sdp):
+        case .receive(let stream), .stopReceiving(let stream), .receiving(let stream):
+            try fields.encodeIfPresent(stream, forKey: .stream)
+        case .subscribe(let subscription, let stream, let sdp), .ingest(let subscription, let stream, let sdp):
             try fields.encode(subscription, forKey: .subscription)
             try fields.encode(stream, forKey: .stream)
             try fields.encode(sdp, forKey: .sdp)
@@ -166,7 +184,10 @@ extension SignalingMessage: Codable {
             try fields.encode(streams, forKey: .streams)
         case .streamPublished(let description), .streamUnpublished(let description):
             try description.encode(to: encoder)
-        case .participantJoined(let id), .participantLeft(let id):
+        case .participantJoined(let id, let data):
+            try fields.encode(id, forKey: .id)
+            try fields.encodeIfPresent(data, forKey: .data)
+        case .participantLeft(let id):
             try fields.encode(id, forKey: .id)
         case .error(let error):
             try fields.encode(error.code, forKey: .code)

@@ -5,11 +5,16 @@
 package enum SignalingMessage: Equatable, Sendable {
     // Client to server.
 
-    /// First message of a connection. `room` equals the room of the URL.
-    case join(version: Int, room: String)
+    /// First message of a connection. `room` equals the room of the URL. The token may also have come with the
+    /// request for the connection.
+    case join(version: Int, room: String, token: BearerToken? = nil)
     /// Announces a stream; everyone in the room, the publisher too, then gets `streamPublished`.
     case publish(stream: String)
     case unpublish(stream: String)
+    /// Registers as the receiver of what HTTP encoders (WHIP) send into the room under that name, or, without one, under
+    /// any name that nobody registered for. `receiving` confirms it.
+    case receive(stream: String?)
+    case stopReceiving(stream: String?)
     case leave
 
     // Relayed: the server passes these on to the other side of the subscription as they are.
@@ -31,8 +36,13 @@ package enum SignalingMessage: Equatable, Sendable {
         version: Int, id: String, room: String, streams: [StreamDescription], iceServers: [ICEServerDescription] = [])
     case streamPublished(StreamDescription)
     case streamUnpublished(StreamDescription)
-    case participantJoined(id: String)
+    /// `data` is what the newcomer's token says of it.
+    case participantJoined(id: String, data: String? = nil)
     case participantLeft(id: String)
+    /// Answer to `receive`.
+    case receiving(stream: String?)
+    /// To a receiver: the offer of an encoder that wants to send. It answers, or says `bye`.
+    case ingest(subscription: String, stream: String, sdp: String)
     case subscriptionEnded(subscription: String, reason: SubscriptionEndReason)
     case error(SignalingError)
 }
@@ -43,10 +53,13 @@ package struct StreamDescription: Equatable, Hashable, Codable, Sendable {
     package var stream: String
     /// The id of the participant that publishes it; a publisher that came back has another one.
     package var publisher: String
+    /// What the publisher's token says of it.
+    package var data: String?
 
-    package init(stream: String, publisher: String) {
+    package init(stream: String, publisher: String, data: String? = nil) {
         self.stream = stream
         self.publisher = publisher
+        self.data = data
     }
 }
 

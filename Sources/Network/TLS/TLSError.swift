@@ -4,6 +4,8 @@ import EmisoraCrypto
 package enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The file or the system's store of certificate authorities cannot be read.
     case authorities(OpenSSLError)
+    /// A server's own certificate or its key cannot be used.
+    case identity(OpenSSLError)
     case system(OpenSSLError)
     /// The certificate does not prove that this is the host.
     case certificate(host: String, reason: String)
@@ -14,6 +16,9 @@ package enum TLSError: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .authorities(let error): "The certificate authorities cannot be read. \(error)"
+        case .identity(let error):
+            "The server's certificate and key cannot be used; both are PEM files, the key without a passphrase and the one "
+                + "of the certificate. \(error)"
         case .system(let error): "TLS cannot be set up. \(error)"
         case .certificate(let host, let reason):
             "The certificate of \(host) is not accepted: \(reason). If it is your own server, name the file of its "

@@ -34,6 +34,22 @@
     return { track: destination.stream.getAudioTracks()[0], stop: () => context.close() };
   }
 
+  // Root mean square of one channel after the other.
+  function sides(context, source) {
+    const splitter = new ChannelSplitterNode(context, { numberOfOutputs: 2 });
+    source.connect(splitter);
+    const analysers = [0, 1].map((channel) => {
+      const analyser = new AnalyserNode(context, { fftSize: 8192 });
+      splitter.connect(analyser, channel);
+      return analyser;
+    });
+    return () => analysers.map((analyser) => {
+      const samples = new Float32Array(analyser.fftSize);
+      analyser.getFloatTimeDomainData(samples);
+      return Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length);
+    });
+  }
+
   // Level and pitch of the last half second or so.
   function listen(track) {
     const context = new AudioContext({ sampleRate: 48000 });
@@ -44,7 +60,9 @@
     element.muted = true;
     element.srcObject = stream;
     element.play();
-    context.createMediaStreamSource(stream).connect(analyser);
+    const source = context.createMediaStreamSource(stream);
+    source.connect(analyser);
+    const channelLevels = sides(context, source);
     return {
       stop: () => { element.srcObject = null; context.close(); },
       figures() {
@@ -61,7 +79,7 @@
         analyser.getFloatFrequencyData(spectrum);
         let loudest = 0;
         for (let i = 1; i < spectrum.length; i++) if (spectrum[i] > spectrum[loudest]) loudest = i;
-        return { audioRMS: levels[levels.length >> 1], audioFrequency: loudest * 48000 / analyser.fftSize };
+        return { channelRMS: channelLevels(), audioRMS: levels[levels.length >> 1], audioFrequency: loudest * 48000 / analyser.fftSize };
       },
     };
   }
@@ -88,7 +106,8 @@
       restartGaps: () => { meter.longest = 0; },
       figures() {
         const open = meter.lastAt === null ? 0 : performance.now() - meter.lastAt;
-        return { framesShown: meter.count, firstFrameAt: meter.firstAt,
+        return { framesShown: meter.count, firstFrameAt: meter.firstAt, videoWidth: video.videoWidth,
+          videoHeight: video.videoHeight,
           longestFrameGap: Math.max(meter.longest, open) / 1000 };
       },
     };
@@ -102,8 +121,8 @@
   }
 
   return {
-    open(id, sends) {
-      const mine = connections[id] = { peer: new RTCPeerConnection(), sends, parts: [] };
+    open(id, sends, configuration) {
+      const mine = connections[id] = { peer: new RTCPeerConnection(configuration), sends, parts: [] };
       if (sends) {
         for (const source of [tone(), picture()]) {
           mine.peer.addTrack(source.track);
@@ -139,9 +158,9 @@
       const figures = { state: peer.connectionState, ...(sound ? sound.figures() : {}),
         ...(pictures ? pictures.figures() : {}), now: performance.now() };
       for (const report of (await peer.getStats()).values()) {
-        if (report.type === (sends ? 'outbound-rtp' : 'inbound-rtp') && report.kind === 'video') {
-          Object.assign(figures, report);
-        }
+        if (report.type !== (sends ? 'outbound-rtp' : 'inbound-rtp')) continue;
+        if (report.kind === 'video') Object.assign(figures, report);
+        else figures.audio = { ...report };
       }
       return figures;
     },

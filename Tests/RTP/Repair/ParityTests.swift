@@ -224,7 +224,7 @@ import Testing
         sender.finishGroup()
         var repair: [FlexFECPacket] = []
         var numbers: [UInt16] = []
-        while let bytes = written({ sender.pollPacket(into: &$0) }) {
+        while let bytes = written({ sender.pollPacket(into: &$0)?.byteCount }) {
             let header = try RTPHeader(parsing: bytes.span.bytes)
             #expect(header.ssrc == 8 && header.payloadType == 118 && header.timestamp == 900)
             numbers.append(header.sequenceNumber)

@@ -48,6 +48,15 @@ int emisora_source_address(const emisora_address *destination, emisora_address *
 /// A non-blocking TCP socket that begins to connect from `local`, which gets the port that was chosen; or -1 with errno.
 int emisora_tcp_connect(const emisora_address *remote, emisora_address *local);
 
+/// A non-blocking TCP socket that listens on `address`, which gets the port that was chosen; or -1 with errno.
+int emisora_tcp_listen(emisora_address *address);
+
+/// Takes a connection, as a non-blocking socket, and tells who made it; or -1 with errno.
+int emisora_tcp_accept(int listener, emisora_address *remote);
+
+/// Lets the system hold no more than `bytes` that it has not sent; the rest is not taken, so that it can be chosen anew.
+void emisora_tcp_limit_unsent(int socket, int bytes);
+
 /// The error that waits at a socket; 0: none.
 int emisora_socket_error(int socket);
 

@@ -7,6 +7,7 @@
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
@@ -46,6 +47,20 @@ static inline long emisora_ssl_set_server_name(SSL *ssl, const char *name) {
 }
 static inline void emisora_ssl_ctx_use_partial_writes(SSL_CTX *ctx) {
     SSL_CTX_set_mode(ctx, SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+}
+/// RFC 8996: nothing before TLS 1.2; a connection is what it was when it began.
+static inline long emisora_ssl_ctx_use_server_defaults(SSL_CTX *ctx) {
+    SSL_CTX_set_options(ctx, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    return SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);
+}
+/// Hands the certificate, its chain and its key from a context to one connection, in place of what that one had.
+static inline int emisora_ssl_use_identity_of(SSL *ssl, SSL_CTX *source) {
+    STACK_OF(X509) *chain = NULL;
+    X509 *certificate = SSL_CTX_get0_certificate(source);
+    EVP_PKEY *key = SSL_CTX_get0_privatekey(source);
+    if (!certificate || !key || SSL_CTX_get0_chain_certs(source, &chain) != 1) return 0;
+    SSL_certs_clear(ssl);
+    return SSL_use_cert_and_key(ssl, certificate, key, chain, 1);
 }
 /// Bytes that a memory BIO holds.
 static inline size_t emisora_bio_pending(BIO *bio) { return BIO_ctrl_pending(bio); }

@@ -20,5 +20,8 @@ static inline int emisora_opus_set_packet_loss_percent(OpusEncoder *encoder, opu
 static inline int emisora_opus_set_dtx(OpusEncoder *encoder, opus_int32 value) {
     return opus_encoder_ctl(encoder, OPUS_SET_DTX(value));
 }
+static inline int emisora_opus_set_max_bandwidth(OpusEncoder *encoder, opus_int32 value) {
+    return opus_encoder_ctl(encoder, OPUS_SET_MAX_BANDWIDTH(value));
+}
 
 #endif

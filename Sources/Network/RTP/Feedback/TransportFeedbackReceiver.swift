@@ -3,22 +3,13 @@ import EmisoraCore
 /// The receiving side of transport-wide feedback: notes when packets arrive and tells the sender of them, 10 to 20 times
 /// a second (draft-holmer-rmcat-transport-wide-cc-extensions-01).
 ///
-/// A message goes out 100 ms after the last one, or after 50 ms once there are three packets to tell of. It begins where
-/// the last one ended; a packet that came late is told of again with all that followed it. Where so little arrives that
-/// the messages would take more than a twentieth of it, as with sound alone, they come more rarely, down to four a second.
+/// A message begins where the last one ended; a packet that came late is told of again with all that followed it.
 ///
 /// ```swift
 /// receiver.handle(sequenceNumber: number, mediaSSRC: header.ssrc, byteCount: packet.byteCount, now: now)
 /// while let feedback = receiver.pollFeedback(senderSSRC: ours, now: now) { try writer.write(feedback) }
 /// ```
 package struct TransportFeedbackReceiver: Sendable {
-    private static let longestInterval: Duration = .milliseconds(100)
-    private static let shortestInterval: Duration = .milliseconds(50)
-    private static let rarestInterval: Duration = .milliseconds(250)
-    private static let packetsWorthAMessage = 3
-    private static let share = 0.05
-    /// A message of the size that media of some hundred kbit/s makes, with its authentication, IP and UDP.
-    private static let messageByteCount = 100.0
     /// How long arrivals are kept to be told of again.
     private static let memory: Duration = .milliseconds(500)
     private static let arrivalLimit = 2_048
@@ -37,21 +28,15 @@ package struct TransportFeedbackReceiver: Sendable {
     private var arrivals: [Arrival] = []
     /// The first number that no message told of.
     private var next: Int64?
-    private var unreported = 0
+    private var interval = FeedbackInterval()
     private var mediaSSRC: UInt32 = 0
     private var messageCount: UInt8 = 0
-    private var lastMessageAt: Instant?
-    private var firstUnreportedAt: Instant?
-    /// What arrived since `rateBegunAt`, and the rate of the stretch before.
-    private var byteCount = 0
-    private var rateBegunAt: Instant?
-    private var bytesPerSecond: Double?
 
     package init() {}
 
     /// Takes an authenticated packet's transport-wide number.
     package mutating func handle(sequenceNumber: UInt16, mediaSSRC: UInt32, byteCount: Int, now: Instant) {
-        measure(byteCount, now: now)
+        interval.measure(byteCount, now: now)
         let number = unwrapper.unwrap(sequenceNumber)
         self.mediaSSRC = mediaSSRC
         var position = arrivals.count
@@ -69,33 +54,11 @@ package struct TransportFeedbackReceiver: Sendable {
         }
         arrivals.insert(Arrival(number: number, at: now), at: position)
         if arrivals.count > Self.arrivalLimit { arrivals.removeFirst() }
-        unreported += 1
-        if firstUnreportedAt == nil { firstUnreportedAt = now }
+        interval.noteArrival(now: now)
     }
 
     /// When ``pollFeedback(senderSSRC:now:)`` has something to tell; `nil` while nothing arrived.
-    package var nextDeadline: Instant? {
-        guard let firstUnreportedAt else { return nil }
-        guard let lastMessageAt else { return firstUnreportedAt + Self.shortestInterval }
-        let isWorthwhile = unreported >= Self.packetsWorthAMessage
-        return lastMessageAt + max(affordableInterval, isWorthwhile ? Self.shortestInterval : Self.longestInterval)
-    }
-
-    private var affordableInterval: Duration {
-        guard let bytesPerSecond else { return .zero }
-        let seconds = Self.messageByteCount / max(1, bytesPerSecond * Self.share)
-        return min(Self.rarestInterval, .nanoseconds(Int64(min(1, seconds) * 1e9)))
-    }
-
-    private mutating func measure(_ added: Int, now: Instant) {
-        let begun = rateBegunAt ?? now
-        rateBegunAt = begun
-        byteCount = byteCount.addingReportingOverflow(max(0, added)).partialValue
-        guard now - begun >= .seconds(1) else { return }
-        bytesPerSecond = Double(byteCount) / (now - begun).inSeconds
-        byteCount = 0
-        rateBegunAt = now
-    }
+    package var nextDeadline: Instant? { interval.deadline }
 
     /// The message that is due, `nil` without one; call until it is `nil`, since one may not hold all.
     package mutating func pollFeedback(senderSSRC: UInt32, now: Instant) -> TransportWideFeedback? {
@@ -127,9 +90,7 @@ package struct TransportFeedbackReceiver: Sendable {
         next = number
         // What is left over goes into the next message at once; a deadline that has passed stays passed.
         if index == arrivals.count {
-            lastMessageAt = now
-            firstUnreportedAt = nil
-            unreported = 0
+            interval.didReport(now: now)
             arrivals.removeAll { now - $0.at > Self.memory }
         }
         return message

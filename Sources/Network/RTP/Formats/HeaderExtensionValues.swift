@@ -33,6 +33,9 @@ package struct HeaderExtensionValues: Equatable, Sendable {
             self.isFlipped = isFlipped
             self.isBackFacing = isBackFacing
         }
+
+        /// As pictures lie of which nothing is said.
+        package static let upright = VideoOrientation(quarterTurns: 0)
     }
 
     /// Bounds for the time between capture and display, in units of 10 ms, 0…4095.
@@ -43,6 +46,23 @@ package struct HeaderExtensionValues: Equatable, Sendable {
         package init(minimum: UInt16, maximum: UInt16) {
             self.minimum = minimum
             self.maximum = maximum
+        }
+
+        /// The nearest bounds that can be told: whole units of 10 ms, no longer than 40.95 s.
+        package init(_ bounds: ClosedRange<Duration>) {
+            func units(_ duration: Duration, roundedUp: Bool) -> UInt16 {
+                let longest: Duration = .milliseconds(40_950)
+                let nanoseconds = min(longest, max(.zero, duration)).nanoseconds
+                return UInt16(clamping: (nanoseconds + (roundedUp ? 9_999_999 : 0)) / 10_000_000)
+            }
+            minimum = units(bounds.lowerBound, roundedUp: false)
+            maximum = units(bounds.upperBound, roundedUp: true)
+        }
+
+        /// As durations; `nil` where they are the wrong way round.
+        package var durations: ClosedRange<Duration>? {
+            guard minimum <= maximum else { return nil }
+            return .milliseconds(Int64(minimum) * 10) ... .milliseconds(Int64(maximum) * 10)
         }
     }
 

@@ -25,10 +25,13 @@ package final class PacketizedFrame: Sendable {
     package let durationInTicks: UInt32?
     /// Of sound, for the packets' header extension; `nil` where it is not known.
     package let audioLevel: HeaderExtensionValues.AudioLevel?
+    /// Of a picture: how receivers have to turn it.
+    package let orientation: HeaderExtensionValues.VideoOrientation
 
     package init(
         payload: [UInt8], packets: [Packet], isKeyFrame: Bool, durationInTicks: UInt32? = nil,
-        audioLevel: HeaderExtensionValues.AudioLevel? = nil
+        audioLevel: HeaderExtensionValues.AudioLevel? = nil,
+        orientation: HeaderExtensionValues.VideoOrientation = .upright
     ) {
         // A range outside the frame would otherwise surface only when the packet is written.
         self.packets = packets.filter { $0.range.lowerBound >= 0 && $0.range.upperBound <= payload.count }
@@ -36,6 +39,7 @@ package final class PacketizedFrame: Sendable {
         self.isKeyFrame = isKeyFrame
         self.durationInTicks = durationInTicks
         self.audioLevel = audioLevel
+        self.orientation = orientation
     }
 
     /// Bytes of RTP payload of all packets together.

@@ -7,7 +7,8 @@ package enum VP8Packetizer {
     /// Partitions are not separated: S is set with PID 0 on the first packet only, which is where a frame begins. Equal
     /// sizes spare the last packet from being a stub that is as dear to lose as a full one.
     package static func packetize(
-        payload: [UInt8], isKeyFrame: Bool, pictureID: UInt16, maxPayloadSize: Int
+        payload: [UInt8], isKeyFrame: Bool, pictureID: UInt16, maxPayloadSize: Int,
+        orientation: HeaderExtensionValues.VideoOrientation = .upright
     ) throws(RTPError) -> PacketizedFrame {
         guard !payload.isEmpty else { throw .malformedPayload("VP8: an empty frame has no packets") }
         var descriptor = VP8PayloadDescriptor()
@@ -31,7 +32,7 @@ package enum VP8Packetizer {
                     marker: index == count - 1))
             offset = end
         }
-        return PacketizedFrame(payload: payload, packets: packets, isKeyFrame: isKeyFrame)
+        return PacketizedFrame(payload: payload, packets: packets, isKeyFrame: isKeyFrame, orientation: orientation)
     }
 }
 

@@ -1,13 +1,14 @@
 import EmisoraCore
 
 /// Makes the repair packets of one media stream: parity over the packets of a picture, interleaved, so that losses in a
-/// row fall into different groups. A stream of its own, with its own SSRC and sequence numbers.
+/// row fall into different groups. Where pictures are so small that a parity packet for each would exceed the share, it
+/// is over several of them. A stream of its own, with its own SSRC and sequence numbers.
 ///
 /// ```swift
 /// sender.protection = 0.25                       // one repair packet for four media packets
 /// sender.handleMedia(packet)                     // each packet as it leaves
 /// if isLastOfPicture { sender.finishGroup() }
-/// while let byteCount = sender.pollPacket(into: &buffer) { … }
+/// while let packet = sender.pollPacket(into: &buffer) { … }
 /// ```
 struct FlexFECSender: Sendable {
     struct Configuration: Equatable, Sendable {
@@ -17,8 +18,11 @@ struct FlexFECSender: Sendable {
         /// Written into repair packets, too.
         var extensions: HeaderExtensionBlock?
         var extensionIDs = HeaderExtensionIDs()
-        /// Media packets that are protected together at most; the rest of a picture begins a new group.
-        var groupLimit = 48
+        /// Media packets that are protected together at most; the rest of a picture begins a new group. With more the
+        /// mask takes eight bytes more.
+        var groupLimit = 46
+        /// In ticks of the RTP clock: what is older is not protected any more, since it could be asked for sooner.
+        var longestSpan: UInt32 = 9_000
     }
 
     private struct Member: Sendable {
@@ -26,9 +30,16 @@ struct FlexFECSender: Sendable {
         var bits: ProtectedBits
     }
 
+    /// A whole repair packet.
+    private static let unit = 1_000_000
+
     private(set) var configuration: Configuration
-    /// Repair packets for each media packet, 0…1; with 0 nothing is kept and nothing sent.
-    var protection = 0.0
+    /// Repair packets for each media packet, 0…1, never exceeded on the long run; with 0 nothing is kept and nothing sent.
+    var protection = 0.0 {
+        didSet { if protection <= 0 { reset() } }
+    }
+    /// Repair packets that the media packets so far are owed, in millionths.
+    private var credit = 0
     private var nextSequenceNumber: UInt16
     private var members: [Member] = []
     private var timestamp: UInt32 = 0
@@ -36,10 +47,21 @@ struct FlexFECSender: Sendable {
 
     init(_ configuration: Configuration, using generator: inout some RandomNumberGenerator) {
         self.configuration = configuration
-        nextSequenceNumber = UInt16(truncatingIfNeeded: generator.next())
+        // In the lower half, as RTPSendStream's.
+        nextSequenceNumber = UInt16(truncatingIfNeeded: generator.next()) & 0x7FFF
     }
 
     var hasPackets: Bool { !ready.isEmpty }
+
+    /// Follows a later description; numbers go on.
+    mutating func renegotiate(payloadType: UInt8, extensions: HeaderExtensionBlock?) {
+        configuration.payloadType = payloadType
+        configuration.extensions = extensions
+        configuration.extensionIDs = extensions?.ids ?? HeaderExtensionIDs()
+    }
+
+    /// Forgets what is gathered and what waits.
+    mutating func discard() { reset() }
 
     /// Takes a plain media packet that is sent for the first time.
     mutating func handleMedia(_ packet: RawSpan) {
@@ -47,18 +69,22 @@ struct FlexFECSender: Sendable {
             let bits = ProtectedBits(of: packet, ids: configuration.extensionIDs)
         else { return }
         let number = UInt16(bigEndian: packet.unsafeLoadUnaligned(fromByteOffset: 2, as: UInt16.self))
-        if let first = members.first, number &- first.sequenceNumber > FlexFECPacket.maximumDistance { finishGroup() }
+        members.removeAll { number &- $0.sequenceNumber > FlexFECPacket.maximumDistance }
         timestamp = bits.timestamp
         members.append(Member(sequenceNumber: number, bits: bits))
-        if members.count >= configuration.groupLimit { finishGroup() }
+        credit += Int((min(protection, 1) * Double(Self.unit)).rounded())
+        guard members.count >= configuration.groupLimit else { return }
+        finishGroup()
+        if members.count >= configuration.groupLimit { members.removeFirst() }
     }
 
-    /// The picture is complete: its repair packets follow.
+    /// The picture is complete: repair packets for it follow, if there is one to spare.
     mutating func finishGroup() {
+        members.removeAll { timestamp &- $0.bits.timestamp > configuration.longestSpan }
+        let count = min(members.count, credit / Self.unit)
+        guard count > 0, let first = members.first else { return }
         defer { members.removeAll(keepingCapacity: true) }
-        guard protection > 0, let first = members.first else { return }
-        let share = min(protection, 1) * Double(members.count)
-        let count = max(1, min(members.count, Int(share.rounded(.up))))
+        credit -= count * Self.unit
         for offset in 0..<count {
             var packet = FlexFECPacket(
                 ssrc: configuration.mediaSSRC, baseSequenceNumber: first.sequenceNumber, distances: [],
@@ -71,10 +97,16 @@ struct FlexFECSender: Sendable {
         }
     }
 
+    private mutating func reset() {
+        members.removeAll()
+        ready.removeAll()
+        credit = 0
+    }
+
     /// Writes the next repair packet as plain RTP and answers its size; `nil` when none waits.
     mutating func pollPacket(
         into buffer: inout MutableRawSpan, values: HeaderExtensionValues = HeaderExtensionValues()
-    ) -> Int? {
+    ) -> (byteCount: Int, sequenceNumber: UInt16)? {
         while !ready.isEmpty {
             let packet = ready.removeFirst()
             let header = RTPHeader(
@@ -85,7 +117,7 @@ struct FlexFECSender: Sendable {
                 try header.write(to: &writer, extensions: configuration.extensions, values: values)
                 try packet.write(to: &writer)
                 nextSequenceNumber &+= 1
-                return writer.count
+                return (writer.count, header.sequenceNumber)
             } catch {
                 // One that does not fit is left out; the media packets are there all the same.
             }

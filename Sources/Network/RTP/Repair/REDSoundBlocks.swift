@@ -8,12 +8,18 @@ struct REDSoundBlocks: Sendable {
         var payload: [UInt8]
     }
 
-    /// Older packets that each packet carries.
-    private let depth: Int
+    static let maximumDepth = 4
+
+    /// Older packets that each packet carries; with 0 there is nothing to be put into RED. More are remembered, so that
+    /// packets carry their forerunners as soon as that is asked for.
+    var depth: Int
     private var past: [Past] = []
+    /// Of what was carried, for counting: blocks and their bytes in the payload made last.
+    private(set) var carriedBlocks = 0
+    private(set) var carriedByteCount = 0
 
     init(depth: Int) {
-        self.depth = max(0, min(depth, 4))
+        self.depth = depth
     }
 
     /// The payload in which `primary` is carried with its forerunners as far as they fit into `byteLimit`.
@@ -24,7 +30,7 @@ struct REDSoundBlocks: Sendable {
         var room = byteLimit - primary.count - REDPayload.primaryHeaderByteCount
         // The newest are worth most, so they are fitted first; they are written oldest first.
         var carried: [Past] = []
-        for old in past.reversed() {
+        for old in past.suffix(max(0, min(depth, Self.maximumDepth))).reversed() {
             let offset = timestamp &- old.timestamp
             let needed = REDPayload.redundantHeaderByteCount + old.payload.count
             guard offset > 0, offset <= REDPayload.maximumOffset, needed <= room else { break }
@@ -43,13 +49,19 @@ struct REDSoundBlocks: Sendable {
         payload.append(payloadType & 0x7F)
         for old in carried.reversed() { payload += old.payload }
         payload += primary
+        carriedBlocks = carried.count
+        carriedByteCount = carried.reduce(0) { $0 + $1.payload.count }
         return payload
     }
 
-    private mutating func remember(_ payload: [UInt8], _ timestamp: UInt32) {
-        // A packet without sound (DTX) or a very large one is not worth carrying.
-        guard depth > 0, !payload.isEmpty, payload.count <= REDPayload.maximumBlockByteCount else { return }
-        if past.count == depth { past.removeFirst() }
+    /// Takes a packet that is sent as it is.
+    mutating func remember(_ payload: [UInt8], _ timestamp: UInt32) {
+        guard !payload.isEmpty, payload.count <= REDPayload.maximumBlockByteCount else {
+            // Receivers take blocks for packets in a row: there must be no gap among them.
+            past.removeAll()
+            return
+        }
+        if past.count == Self.maximumDepth { past.removeFirst() }
         past.append(Past(timestamp: timestamp, payload: payload))
     }
 }

@@ -94,7 +94,8 @@ package struct AudioJitterBuffer: Sendable {
         .nanoseconds(bufferedTicks * 1_000_000_000 / Int64(clock.rate))
     }
 
-    /// - Parameter isRedundant: Carried once more by a later packet, so that its arrival says nothing of the network.
+    /// - Parameter isRedundant: Carried once more by a later packet: where it brings nothing new its arrival says nothing
+    ///   of the network, and where it does it tells which delay such a packet needs to be in time.
     package mutating func insert(
         number: Int64, timestamp: UInt32, payload: RawSpan, isRedundant: Bool = false, now: Instant
     ) -> Insertion {
@@ -107,7 +108,7 @@ package struct AudioJitterBuffer: Sendable {
         var position = packets.count
         while position > 0, packets[position - 1].number > number { position -= 1 }
         if position > 0, packets[position - 1].number == number { return .duplicate }
-        if !isRedundant { observe(timestamp: timestamp, now: now) }
+        observe(timestamp: timestamp, now: now)
         let packet = Packet(
             number: number, timestamp: timestamp,
             duration: OpusPacket.durationInTicks(of: payload) ?? UInt32(clamping: clock.rate / 50), receivedAt: now,

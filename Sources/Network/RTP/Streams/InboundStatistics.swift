@@ -19,6 +19,8 @@ package struct InboundRTPStatistics: Equatable, Sendable {
     package var fecBytesReceived: UInt64 = 0
     /// Those of them that brought nothing new.
     package var fecPacketsDiscarded: UInt64 = 0
+    /// Lost packets that they brought back.
+    package var packetsRepaired: UInt64 = 0
     /// Complete frames handed out.
     package var framesReceived: UInt64 = 0
     package var keyFramesReceived: UInt64 = 0

@@ -7,6 +7,10 @@ package struct OutboundRTPStatistics: Equatable, Sendable {
     package var headerBytesSent: UInt64 = 0
     package var retransmittedPacketsSent: UInt64 = 0
     package var retransmittedBytesSent: UInt64 = 0
+    /// Parity packets (FlexFEC), which have an SSRC of their own and are not among `packetsSent`; of sound, packets that
+    /// later ones carried once more (RED), whose bytes are among `bytesSent`.
+    package var fecPacketsSent: UInt64 = 0
+    package var fecBytesSent: UInt64 = 0
     /// Frames whose last packet went out.
     package var framesSent: UInt64 = 0
     package var keyFramesSent: UInt64 = 0

@@ -9,8 +9,11 @@ struct PacketHistory: Sendable {
         var timestamp: UInt32
         var frame: PacketizedFrame
         var packetIndex: Int
+        var payloadType: UInt8
         /// As they were sent: a repetition under the same number must be the same packet (RFC 3711 §9.1).
         var values: HeaderExtensionValues
+        /// Whether it named its stream.
+        var isIntroduction: Bool
         var sentAt: Instant
         /// When it last went out again, or was queued to.
         var retransmittedAt: Instant?

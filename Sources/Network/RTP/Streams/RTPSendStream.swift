@@ -7,7 +7,7 @@ import EmisoraCore
 /// while let packet = stream.pollPacket(into: &buffer, now: now) { … protect and send … }
 /// ```
 package struct RTPSendStream: Sendable {
-    package struct Configuration: Sendable {
+    package struct Configuration: Equatable, Sendable {
         package var ssrc: UInt32
         package var payloadType: UInt8
         /// Ticks a second.
@@ -15,10 +15,25 @@ package struct RTPSendStream: Sendable {
         /// With both of these retransmissions use RTX (RFC 4588); else they repeat the packet on the media SSRC.
         package var rtxSSRC: UInt32?
         package var rtxPayloadType: UInt8?
+        /// Sound may carry the packets before it once more under this type (RED), see
+        /// ``RTPSendStream/redundancyDepth``.
+        package var redPayloadType: UInt8?
+        /// With both of these parity packets may be sent (FlexFEC), see ``RTPSendStream/protection``.
+        package var flexfecSSRC: UInt32?
+        package var flexfecPayloadType: UInt8?
+        /// What a payload made here may take.
+        package var payloadByteLimit = 1_100
         /// Written into every packet, retransmissions included: the MID, when an id was negotiated for it.
         package var extensions: HeaderExtensionBlock?
+        /// Stands in for them until a report shows that the receiver knows the SSRC, and names the stream besides: the
+        /// rid (RFC 8852 §3.1) …
+        package var introduction: HeaderExtensionBlock?
+        /// … and for retransmissions the rid of what they repair (§3.2).
+        package var rtxIntroduction: HeaderExtensionBlock?
         /// For the time of capture, where an id was negotiated for it.
         package var wallClock: WallClock?
+        /// Bounds for the time from capture to display, where an id was negotiated for them.
+        package var playoutDelay: HeaderExtensionValues.PlayoutDelay?
         /// How long a packet can be asked for again.
         package var historyDuration: Duration = .seconds(1)
         package var historyPacketLimit = 2048
@@ -57,7 +72,7 @@ package struct RTPSendStream: Sendable {
         case any
     }
 
-    private struct QueuedFrame: Sendable {
+    struct QueuedFrame: Sendable {
         var frame: PacketizedFrame
         var timestamp: UInt32
         var captureTime: Instant
@@ -77,7 +92,7 @@ package struct RTPSendStream: Sendable {
     }
 
     package private(set) var configuration: Configuration
-    package private(set) var statistics = OutboundRTPStatistics()
+    package internal(set) var statistics = OutboundRTPStatistics()
     package private(set) var remoteStatistics = RemoteInboundRTPStatistics()
     /// From the newest report; paces repeats of retransmissions.
     package private(set) var roundTripTime: Duration?
@@ -93,8 +108,17 @@ package struct RTPSendStream: Sendable {
     private var last: LastFrame?
     private var lastFIR: LastFIR?
     private var lastCaptureTimeAt: Instant?
+    /// The receiver has reported on these SSRCs.
+    private var isSSRCKnown = false
+    private var isRTXSSRCKnown = false
+    private var lastOrientation = HeaderExtensionValues.VideoOrientation.upright
+    private var playoutDelay: PlayoutDelayAnnouncement?
     /// Of this SSRC since it began, for sender reports.
     private var counters = SenderCounters()
+    var sound: REDSoundBlocks?
+    var parity: FlexFECSender?
+    /// What each packet that is carried once more adds, in bits a second.
+    var blockBitrate = 0
 
     /// Starts a stream at random sequence numbers and a random timestamp (RFC 3550 §5.1).
     package init(_ configuration: Configuration, using generator: inout some RandomNumberGenerator) {
@@ -104,13 +128,19 @@ package struct RTPSendStream: Sendable {
         nextSequenceNumber = Self.firstSequenceNumber(using: &generator)
         nextRTXSequenceNumber = Self.firstSequenceNumber(using: &generator)
         history = PacketHistory(duration: configuration.historyDuration, limit: configuration.historyPacketLimit)
+        if configuration.extensions?.ids.playoutDelay != nil {
+            playoutDelay = configuration.playoutDelay.map(PlayoutDelayAnnouncement.init)
+        }
+        makeRepair(using: &generator)
     }
 
     // MARK: Media
 
     package var queuedFrameCount: Int { queue.count }
     package var hasRetransmissions: Bool { !retransmissions.isEmpty }
-    package var hasPackets: Bool { !queue.isEmpty || !retransmissions.isEmpty }
+    package var hasPackets: Bool { hasMedia || !retransmissions.isEmpty }
+    /// Packets of frames, or parity packets over those that went out.
+    package var hasMedia: Bool { !queue.isEmpty || parity?.hasPackets == true }
     /// Payload of the frames that wait, less what went out of the first.
     package private(set) var queuedByteCount = 0
 
@@ -137,6 +167,35 @@ package struct RTPSendStream: Sendable {
         return dropped
     }
 
+    /// Forgets all that waits, also the rest of a frame of which packets went out.
+    package mutating func discardQueue() {
+        queue.removeAll()
+        nextPacketIndex = 0
+        queuedByteCount = 0
+        parity?.discard()
+        for number in retransmissions { _ = history.withEntry(number) { $0.isQueued = false } }
+        retransmissions.removeAll()
+    }
+
+    /// Follows a later description. SSRCs, numbers and counters go on; what was sent in another form cannot be asked for
+    /// any more.
+    package mutating func renegotiate(_ new: Configuration) {
+        var new = new
+        new.ssrc = configuration.ssrc
+        if new.rtxSSRC != nil { new.rtxSSRC = configuration.rtxSSRC ?? new.rtxSSRC }
+        followRepair(in: &new)
+        guard new != configuration else { return }
+        configuration = new
+        if new.extensions?.ids.playoutDelay == nil {
+            playoutDelay = nil
+        } else if playoutDelay == nil {
+            playoutDelay = new.playoutDelay.map(PlayoutDelayAnnouncement.init)
+        }
+        for number in retransmissions { _ = history.withEntry(number) { $0.isQueued = false } }
+        retransmissions.removeAll()
+        history.removeAll()
+    }
+
     /// Writes the next packet as plain RTP and answers what it is; `nil` when none of that choice waits.
     ///
     /// `values` go into the header where their extensions were negotiated; level of sound and time of capture are the
@@ -153,11 +212,11 @@ package struct RTPSendStream: Sendable {
             }
         }
         guard choice != .retransmission else { return nil }
+        if let sent = writeParity(values, into: &buffer) { return sent }
         while let queued = queue.first {
             let packetIndex = nextPacketIndex
-            let packet = queued.frame.packets[packetIndex]
             let isLast = packetIndex + 1 == queued.frame.packets.count
-            queuedByteCount -= packet.byteCount
+            queuedByteCount -= queued.frame.packets[packetIndex].byteCount
             if isLast {
                 queue.removeFirst()
                 nextPacketIndex = 0
@@ -167,13 +226,20 @@ package struct RTPSendStream: Sendable {
             var values = values
             values.audioLevel = queued.frame.audioLevel
             if packetIndex == 0 { values.absoluteCaptureTime = absoluteCaptureTime(of: queued, now: now) }
+            if isLast { values.videoOrientation = orientation(of: queued.frame) }
+            values.playoutDelay = playoutDelay?.value(for: nextSequenceNumber, isKeyFrame: queued.frame.isKeyFrame)
+            let (frame, payloadType) = addRedundancy(to: queued)
+            let packet = frame.packets[packetIndex]
             let entry = PacketHistory.Entry(
-                sequenceNumber: nextSequenceNumber, timestamp: queued.timestamp, frame: queued.frame,
-                packetIndex: packetIndex, values: values, sentAt: now)
+                sequenceNumber: nextSequenceNumber, timestamp: queued.timestamp, frame: frame,
+                packetIndex: packetIndex, payloadType: payloadType, values: values,
+                isIntroduction: !isSSRCKnown && configuration.introduction != nil, sentAt: now)
             nextSequenceNumber &+= 1
             history.append(entry, now: now)
             guard let byteCount = write(entry, into: &buffer) else { continue }
 
+            parity?.handleMedia(buffer.bytes.extracting(0..<byteCount))
+            if isLast { parity?.finishGroup() }
             counters.count(octets: packet.byteCount)
             count(byteCount: byteCount, payloadByteCount: packet.byteCount)
             statistics.totalPacketSendDelay += (now - queued.enqueuedAt).inSeconds
@@ -241,11 +307,14 @@ package struct RTPSendStream: Sendable {
 
     /// Takes a report block about this stream; others are ignored.
     package mutating func handle(_ block: ReportBlock, wallClock: WallClock, now: Instant) {
+        if block.ssrc == configuration.rtxSSRC { isRTXSSRCKnown = true }
         guard block.ssrc == configuration.ssrc else { return }
+        isSSRCKnown = true
         remoteStatistics.reportsReceived += 1
         remoteStatistics.packetsLost = Int64(block.cumulativeLost)
         remoteStatistics.fractionLost = Double(block.fractionLost) / 256
         remoteStatistics.jitter = Double(block.jitter) / Double(clock.rate)
+        playoutDelay?.handleReport(highest: UInt16(truncatingIfNeeded: block.extendedHighestSequenceNumber))
         guard block.lastSenderReport != 0 else { return }
         let measured = RTCPRoundTrip.duration(
             since: block.lastSenderReport, held: block.delaySinceLastSenderReport, wallClock: wallClock, now: now)
@@ -267,11 +336,6 @@ package struct RTPSendStream: Sendable {
             octetCount: counters.wireOctets)
     }
 
-    /// Changes what the header carries, as another description may have it, from the next packet on.
-    package mutating func setExtensions(_ extensions: HeaderExtensionBlock?) {
-        configuration.extensions = extensions
-    }
-
     /// Goes on with other SSRCs after a collision (RFC 3550 §8.2); the caller says BYE for the old ones. What was sent
     /// under the old SSRC can no longer be asked for.
     package mutating func changeSSRC(
@@ -279,12 +343,18 @@ package struct RTPSendStream: Sendable {
     ) {
         configuration.ssrc = ssrc
         configuration.rtxSSRC = rtxSSRC
+        // The peer knows parity packets as those of the old SSRC.
+        configuration.flexfecSSRC = nil
+        parity = nil
         nextSequenceNumber = Self.firstSequenceNumber(using: &generator)
         nextRTXSequenceNumber = Self.firstSequenceNumber(using: &generator)
         history.removeAll()
         retransmissions.removeAll()
         counters = SenderCounters()
         lastFIR = nil
+        isSSRCKnown = false
+        isRTXSSRCKnown = false
+        playoutDelay?.restart()
     }
 
     // MARK: Inside
@@ -305,9 +375,11 @@ package struct RTPSendStream: Sendable {
             let expected = last.timestamp &+ duration
             let gap = isLongPause ? elapsed - Int64(duration) : Int64(Int32(bitPattern: exact &- expected))
             // Capture times jitter around the sample clock; only a real gap, of more than two and a half packets, may
-            // move it, and then by whole packets.
-            guard gap * 2 > Int64(duration) * 5 else { return expected }
-            return expected &+ UInt32(truncatingIfNeeded: gap / Int64(duration) * Int64(duration))
+            // move it, and then by whole packets. Behind silence that was not sent there is one.
+            let startsTalkspurt = frame.packets.first?.marker == true
+            guard gap * 2 > Int64(duration) * (startsTalkspurt ? 1 : 5) else { return expected }
+            let packets = (gap + Int64(duration) / 2) / Int64(duration)
+            return expected &+ UInt32(truncatingIfNeeded: packets * Int64(duration))
         }
         // Two frames never share a timestamp, else receivers take them for one.
         return isLongPause || Int32(bitPattern: exact &- last.timestamp) > 0 ? exact : last.timestamp &+ 1
@@ -322,11 +394,12 @@ package struct RTPSendStream: Sendable {
     private func write(_ entry: PacketHistory.Entry, into buffer: inout MutableRawSpan) -> Int? {
         let packet = entry.frame.packets[entry.packetIndex]
         let header = RTPHeader(
-            marker: packet.marker, payloadType: configuration.payloadType, sequenceNumber: entry.sequenceNumber,
+            marker: packet.marker, payloadType: entry.payloadType, sequenceNumber: entry.sequenceNumber,
             timestamp: entry.timestamp, ssrc: configuration.ssrc)
         do throws(ByteError) {
             var writer = ByteWriter(&buffer)
-            try header.write(to: &writer, extensions: configuration.extensions, values: entry.values)
+            let extensions = entry.isIntroduction ? configuration.introduction : configuration.extensions
+            try header.write(to: &writer, extensions: extensions, values: entry.values)
             try entry.frame.writePayload(of: packet, to: &writer)
             return writer.count
         } catch {
@@ -346,6 +419,8 @@ package struct RTPSendStream: Sendable {
         guard budget.spend(byteCount: packet.byteCount + RTPHeader.fixedByteCount) else { return nil }
         var values = values
         values.audioLevel = entry.frame.audioLevel
+        values.videoOrientation = entry.values.videoOrientation
+        values.playoutDelay = entry.values.playoutDelay
         var sent = SentPacket(byteCount: 0, ssrc: configuration.ssrc, sequenceNumber: number)
         let written: Int?
         if let ssrc = configuration.rtxSSRC, let payloadType = configuration.rtxPayloadType {
@@ -374,7 +449,8 @@ package struct RTPSendStream: Sendable {
             timestamp: entry.timestamp, ssrc: ssrc)
         do throws(ByteError) {
             var writer = ByteWriter(&buffer)
-            try header.write(to: &writer, extensions: configuration.extensions, values: values)
+            let introduction = isRTXSSRCKnown ? nil : configuration.rtxIntroduction
+            try header.write(to: &writer, extensions: introduction ?? configuration.extensions, values: values)
             try writer.writeInteger(entry.sequenceNumber)
             try entry.frame.writePayload(of: packet, to: &writer)
             nextRTXSequenceNumber &+= 1
@@ -395,6 +471,15 @@ package struct RTPSendStream: Sendable {
         if let last = lastCaptureTimeAt, now - last < .seconds(1) { return nil }
         lastCaptureTimeAt = now
         return HeaderExtensionValues.AbsoluteCaptureTime(timestamp: wallClock.ntp(at: queued.captureTime))
+    }
+
+    /// For the last packet of a picture (3GPP TS 26.114 §7.4.5): with key frames and with each change; of turned
+    /// pictures with all, since libwebrtc's receiver takes one of which nothing is said for upright.
+    private mutating func orientation(of frame: PacketizedFrame) -> HeaderExtensionValues.VideoOrientation? {
+        guard configuration.extensions?.ids.videoOrientation != nil else { return nil }
+        defer { lastOrientation = frame.orientation }
+        let isNews = frame.isKeyFrame || frame.orientation != lastOrientation || frame.orientation != .upright
+        return isNews ? frame.orientation : nil
     }
 
     private mutating func count(byteCount: Int, payloadByteCount: Int) {

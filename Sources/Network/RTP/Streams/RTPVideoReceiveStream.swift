@@ -44,13 +44,16 @@ package struct RTPVideoReceiveStream: Sendable {
     /// Senders keep packets for about that long: what is missing after such a silence is not to be had any more.
     private static let outage: Duration = .seconds(1)
 
-    package let configuration: Configuration
+    package private(set) var configuration: Configuration
     /// The media SSRC, `nil` before the first packet.
     package private(set) var ssrc: UInt32?
     /// When the last packet came, by which the caller tells that a source has gone silent.
     package private(set) var lastPacketReceivedAt: Instant?
     package private(set) var senderClock: SenderClock
+    /// The bounds that the sender sets for the time from capture to display (`playout-delay`); `nil`: none.
+    package private(set) var playoutDelay: ClosedRange<Duration>?
 
+    private var orientations = VideoOrientationTrack()
     private var reception: ReceptionStatistics?
     private var unwrapper = SequenceUnwrapper()
     private var repair: ULPFECReceiver?
@@ -73,7 +76,17 @@ package struct RTPVideoReceiveStream: Sendable {
         set { nackGenerator.roundTripTime = newValue }
     }
 
+    /// Follows a later description: payload types and what the sender answers. All else goes on.
+    package mutating func renegotiate(_ configuration: Configuration) {
+        self.configuration = configuration
+    }
+
     // MARK: Packets
+
+    /// Whether such a packet repeats one of another source.
+    package func isRetransmission(payloadType: UInt8) -> Bool {
+        payloadType == configuration.rtxPayloadType || payloadType == configuration.redundancy?.redRTXPayloadType
+    }
 
     /// Whether a packet of this payload type is for this stream.
     package func accepts(payloadType: UInt8) -> Bool {
@@ -81,11 +94,16 @@ package struct RTPVideoReceiveStream: Sendable {
             || configuration.redundancy?.accepts(payloadType) == true
     }
 
+    /// Whether it is a type of the media SSRC's: plain, or inside RED.
+    package func isMedia(payloadType: UInt8) -> Bool {
+        payloadType == configuration.payloadType || payloadType == configuration.redundancy?.redPayloadType
+    }
+
     /// Takes a decrypted packet with its parsed header.
     package mutating func handle(_ header: RTPHeader, packet: RawSpan, now: Instant) {
         guard header.payload.upperBound <= packet.byteCount else { return }
         let redundancy = configuration.redundancy
-        if header.payloadType == configuration.payloadType || header.payloadType == redundancy?.redPayloadType {
+        if isMedia(payloadType: header.payloadType) {
             handleMedia(header, packet, now: now)
         } else if header.payloadType == configuration.rtxPayloadType
             || header.payloadType == redundancy?.redRTXPayloadType
@@ -110,11 +128,24 @@ package struct RTPVideoReceiveStream: Sendable {
         senderClock.handle(captureTime, of: header.timestamp)
     }
 
+    /// Takes what a packet of the stream, also one that came again, tells of how its picture lies and is to be played.
+    package mutating func handle(_ values: HeaderExtensionValues, of header: RTPHeader) {
+        let isRetransmission =
+            header.payloadType == configuration.rtxPayloadType
+            || header.payloadType == configuration.redundancy?.redRTXPayloadType
+        guard header.ssrc == ssrc || isRetransmission else { return }
+        // A retransmission has the timestamp of what it repeats (RFC 4588 §4).
+        if let orientation = values.videoOrientation { orientations.note(orientation, timestamp: header.timestamp) }
+        if let bounds = values.playoutDelay?.durations { playoutDelay = bounds }
+    }
+
     /// Goes over to another SSRC, for a sender that changed it: everything of the old one is past.
     package mutating func switchSSRC(to ssrc: UInt32) {
         self.ssrc = ssrc
         reception = ReceptionStatistics(ssrc: ssrc, clockRate: configuration.clockRate)
         senderClock = SenderClock(clockRate: configuration.clockRate)
+        orientations = VideoOrientationTrack()
+        playoutDelay = nil
         restart()
     }
 
@@ -122,7 +153,8 @@ package struct RTPVideoReceiveStream: Sendable {
 
     /// The next frame in order of decoding.
     package mutating func pollFrame(now: Instant) -> ReceivedFrame? {
-        guard let frame = jitterBuffer.pollFrame() else { return nil }
+        guard var frame = jitterBuffer.pollFrame() else { return nil }
+        if let orientation = orientations.orientation(at: frame.rtpTimestamp) { frame.orientation = orientation }
         counters.framesReceived += 1
         if frame.isKeyFrame { counters.keyFramesReceived += 1 }
         counters.jitterBufferDelay += max(0, (now - frame.firstPacketReceivedAt).inSeconds)
@@ -283,6 +315,9 @@ package struct RTPVideoReceiveStream: Sendable {
             guard let header = try? RTPHeader(parsing: recovered.packet.span.bytes),
                 header.payloadType == configuration.payloadType
             else { continue }
+            counters.packetsRepaired += 1
+            let ids = configuration.redundancy?.extensionIDs ?? HeaderExtensionIDs()
+            handle(HeaderExtensionValues(of: header, in: recovered.packet.span.bytes, ids: ids), of: header)
             insert(recovered.number, header, recovered.packet.span.bytes.extracting(header.payload), now: now)
         }
     }

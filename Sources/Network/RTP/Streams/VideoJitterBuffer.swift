@@ -12,6 +12,8 @@ package struct ReceivedFrame: Equatable, Sendable {
     package var receivedAt: Instant
     /// The unwrapped number of the frame's first packet.
     package var firstSequenceNumber: Int64
+    /// How the picture is to be turned before it is shown.
+    package var orientation = HeaderExtensionValues.VideoOrientation.upright
 
     package init(
         payload: [UInt8], isKeyFrame: Bool, rtpTimestamp: UInt32, firstPacketReceivedAt: Instant, receivedAt: Instant,

@@ -1,0 +1,118 @@
+import CEmisoraWebsockets
+import EmisoraCore
+import EmisoraSignalingProtocol
+
+/// Websocket connections: messages put together from fragments, and sent one by one.
+extension ServerLoop {
+    struct Socket {
+        var connection: Core.ConnectionID
+        var incoming: [UInt8] = []
+        /// Bytes of the current message, kept or not.
+        var incomingCount = 0
+        var queue: [[UInt8]] = []
+        var queuedBytes = 0
+        var closesWhenSent = false
+        var isTooSlow = false
+    }
+
+    /// What the request for a connection said.
+    struct Upgrade {
+        var room: String
+        var token: BearerToken?
+    }
+
+    /// Whether the request may become a websocket: nothing else can be upgraded to, and no page of a foreign origin may.
+    func confirmUpgrade(_ socket: OpaquePointer) -> Int32 {
+        guard header(WSI_TOKEN_UPGRADE, of: socket)?.lowercased() == "websocket" else { return -1 }
+        guard !origins.allows(origin(of: socket), host: header(WSI_TOKEN_HOST, of: socket)) else { return 0 }
+        let refusal = HTTPResponse.problem(
+            403, "Pages of this origin may not connect; the operator allows them by --allow-origin.")
+        write(refusal.serialized(head: false, keepAlive: false), to: socket, LWS_WRITE_HTTP_FINAL)
+        return -1
+    }
+
+    func admit(_ socket: OpaquePointer) -> Int32 {
+        let room = header(WSI_TOKEN_GET_URI, of: socket).map { String($0.dropFirst()) } ?? ""
+        upgrades[socket] = Upgrade(room: room, token: token(of: socket))
+        return 0
+    }
+
+    func established(_ socket: OpaquePointer) {
+        let upgrade = upgrades.removeValue(forKey: socket)
+        let connection = core.opened(room: upgrade?.room ?? "", token: upgrade?.token, now: .monotonic)
+        sockets[socket] = Socket(connection: connection)
+        socketOfConnection[connection] = socket
+        gate.became(stranger: socket, now: .monotonic)
+    }
+
+    func received(_ socket: OpaquePointer, _ fragment: UnsafeRawBufferPointer) -> Int32 {
+        guard sockets[socket] != nil else { return -1 }
+        let limit = SignalingProtocol.maximumMessageSize
+        sockets[socket]?.incomingCount += fragment.count
+        let count = sockets[socket]?.incomingCount ?? 0
+        if count <= limit {
+            sockets[socket]?.incoming.append(contentsOf: fragment)
+        } else {
+            sockets[socket]?.incoming = []
+            if count > limits.discardedBytes {
+                lws_close_reason(socket, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, nil, 0)
+                return -1
+            }
+        }
+        guard lws_is_final_fragment(socket) != 0, lws_remaining_packet_payload(socket) == 0 else { return 0 }
+        let message = sockets[socket]?.incoming ?? []
+        sockets[socket]?.incoming = []
+        sockets[socket]?.incomingCount = 0
+        if let connection = sockets[socket]?.connection {
+            if count > limit {
+                core.receivedOversized(from: connection, now: .monotonic)
+            } else {
+                core.received(message, from: connection, now: .monotonic)
+            }
+        }
+        drain()
+        return 0
+    }
+
+    func enqueue(_ message: [UInt8], for socket: OpaquePointer) {
+        guard let waiting = sockets[socket], !waiting.closesWhenSent else { return }
+        if waiting.queuedBytes + message.count > limits.backlogBytes {
+            sockets[socket]?.isTooSlow = true
+            // A reader that reads nothing never becomes writable: the connection ends by the clock.
+            hangUp(socket)
+            return
+        }
+        sockets[socket]?.queue.append(message)
+        sockets[socket]?.queuedBytes += message.count
+        lws_callback_on_writable(socket)
+    }
+
+    /// Writes one message, as libwebsockets allows per turn; negative closes the connection.
+    func closeWhenSent(_ socket: OpaquePointer) {
+        sockets[socket]?.closesWhenSent = true
+        // Who reads nothing does not hold the connection by that.
+        lws_set_timeout(socket, PENDING_TIMEOUT_CLOSE_SEND, 2)
+        lws_callback_on_writable(socket)
+    }
+
+    func sendNext(_ socket: OpaquePointer) -> Int32 {
+        guard let waiting = sockets[socket], !waiting.isTooSlow else { return -1 }
+        guard let message = waiting.queue.first else { return waiting.closesWhenSent ? -1 : 0 }
+        sockets[socket]?.queue.removeFirst()
+        sockets[socket]?.queuedBytes -= message.count
+        guard write(message, to: socket, LWS_WRITE_TEXT) else { return -1 }
+        if waiting.queue.count > 1 || waiting.closesWhenSent { lws_callback_on_writable(socket) }
+        return 0
+    }
+    /// Hands bytes to libwebsockets, which sends or keeps all of them; `false`: the connection is broken.
+    @discardableResult
+    func write(_ bytes: [UInt8], to socket: OpaquePointer, _ kind: lws_write_protocol) -> Bool {
+        let front = emisora_lws_pre()
+        var buffer = [UInt8](repeating: 0, count: front)
+        buffer.append(contentsOf: bytes)
+        let written = buffer.withUnsafeMutableBufferPointer { buffer in
+            lws_write(socket, buffer.baseAddress.map { $0 + front }, bytes.count, kind)
+        }
+        return written >= bytes.count
+    }
+}

@@ -1,0 +1,76 @@
+import EmisoraSignalingProtocol
+import Glibc
+
+/// What follows from a configuration before anything is listened at: files read, addresses resolved, and where the server
+/// may be reached from.
+struct ServerSetup: Sendable {
+    let address: ListenAddress
+    let settings: ServerLoop.Core.Settings
+    let certificateFiles: CertificateFiles?
+
+    init(
+        _ configuration: SignalingServer.Configuration, onNotice: (String) -> Void
+    ) throws(SignalingServerError) {
+        let secret = try Self.secret(configuration.secretFile, atLeast: TokenKey.minimumByteCount, onNotice)
+        // TURN's secret is as long as its operator made it.
+        let turnSecret = try Self.secret(configuration.turnSecretFile, atLeast: 1, onNotice)
+        address = try Self.address(configuration, hasSecret: secret != nil, onNotice)
+        switch (configuration.certificateFile, configuration.keyFile) {
+        case (nil, nil): certificateFiles = nil
+        case (let certificate?, let key?): certificateFiles = CertificateFiles(certificate: certificate, key: key)
+        default: throw .certificate("TLS needs both: --certificate FILE and --key FILE.")
+        }
+        var settings = ServerLoop.Core.Settings()
+        settings.answerTimeout = configuration.answerTimeout
+        settings.limits = configuration.limits
+        settings.access = secret.map { AccessPolicy(key: TokenKey($0), unixTime: Self.unixTime) } ?? .open
+        settings.iceServers = ICEServerList(configuration.iceServers, secret: turnSecret, unixTime: Self.unixTime)
+        settings.origins = OriginPolicy(
+            listed: configuration.allowedOrigins,
+            own: secret == nil && address.isLoopback ? .loopback : .server(isTLS: certificateFiles != nil))
+        self.settings = settings
+    }
+
+    func url(port: UInt16) -> String {
+        let host = address.host.contains(":") ? "[\(address.host)]" : address.host
+        return "\(certificateFiles == nil ? "http" : "https")://\(host):\(port)/"
+    }
+
+    private static func secret(
+        _ path: String?, atLeast minimum: Int, _ onNotice: (String) -> Void
+    ) throws(SignalingServerError) -> SecretFile? {
+        guard let path else { return nil }
+        let secret = try SecretFile(path: path, atLeast: minimum)
+        if secret.isReadableByOthers { onNotice("\(path) may be read by others: chmod 600 \(path)") }
+        return secret
+    }
+
+    private static func address(
+        _ configuration: SignalingServer.Configuration, hasSecret: Bool, _ onNotice: (String) -> Void
+    ) throws(SignalingServerError) -> ListenAddress {
+        let wanted = try ListenAddress(host: configuration.host, port: configuration.port)
+        guard !hasSecret else { return wanted }
+        if wanted.isLoopback {
+            onNotice("Without --secret-file the server is for this machine alone, where everybody may join.")
+            return wanted
+        }
+        if configuration.isInsecurelyOpen {
+            onNotice(
+                "WARNING: whoever reaches \(wanted.host) may publish and watch in every room, since --insecure-open is "
+                    + "given and --secret-file is not.")
+            return wanted
+        }
+        let loopback = try ListenAddress(host: wanted.isIPv6 ? "::1" : "127.0.0.1", port: configuration.port)
+        onNotice(
+            "Without --secret-file the server is for this machine alone: it listens at \(loopback.host), not at "
+                + "\(wanted.host). To be reached from elsewhere it needs --secret-file FILE (`openssl rand -hex 32 > FILE`; "
+                + "`emisora token` makes tokens), or --insecure-open, with which everybody may join.")
+        return loopback
+    }
+
+    @Sendable private static func unixTime() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}
