@@ -277,7 +277,9 @@ let package = Package(
                 "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingProtocol", "EmisoraSimulation", "EmisoraTURN",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: lifetimes),
-        .testTarget(name: "EmisoraFuzzTests", dependencies: ["EmisoraFuzz"], path: "Tests/Fuzz/Tests"),
+        .testTarget(
+            name: "EmisoraFuzzTests", dependencies: ["EmisoraCore", "EmisoraFuzz", "EmisoraRTP"],
+            path: "Tests/Fuzz/Tests"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
         .executableTarget(

@@ -49,7 +49,9 @@ extension PeerEngine {
     }
 
     func needKeyFrame(_ encoding: Int) {
-        events.append(encoding == mainEncoding ? .keyFrameNeeded : .layerKeyFrameNeeded(encoding: encoding))
+        let event = encoding == mainEncoding ? PeerEvent.keyFrameNeeded : .layerKeyFrameNeeded(encoding: encoding)
+        // A datagram holds a hundred requests, which are one.
+        if !events.contains(event) { events.append(event) }
     }
 
     /// All that is sent begins with key frames: the connection stands.

@@ -29,7 +29,9 @@ enum Fuzzer {
         var random = FuzzRandom(seed: 1)
         for number in 0..<200 {
             let bytes = target.seed(using: &random)
-            guard let file = fopen("\(folder)/seed-\(number)", "w") else { fatalError("\(folder) cannot be written to") }
+            guard let file = fopen("\(folder)/seed-\(number)", "w") else {
+                fatalError("\(folder) cannot be written to")
+            }
             fwrite(bytes, 1, bytes.count, file)
             fclose(file)
         }

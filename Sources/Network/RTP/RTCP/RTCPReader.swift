@@ -11,6 +11,9 @@ import EmisoraCore
 /// ```
 package struct RTCPReader: ~Escapable {
     private var reader: ByteReader
+    /// Packets that feedback in this datagram may still tell of: each message may tell of that many in a few bytes, and a
+    /// datagram holds dozens of them.
+    private var toldLeft = TransportWideFeedback.packetLimit
 
     @_lifetime(copy datagram)
     package init(_ datagram: RawSpan) {
@@ -41,14 +44,16 @@ package struct RTCPReader: ~Escapable {
         }
         let format = first & 0x1F
         do throws(ByteError) {
-            return try Self.parse(type, format: format, body) ?? .other(type: type, format: format)
+            let packet = try Self.parse(type, format: format, body, tellingAtMost: toldLeft)
+            if case .transportWideFeedback(let feedback)? = packet { toldLeft -= feedback.packets.count }
+            return packet ?? .other(type: type, format: format)
         } catch {
             return .other(type: type, format: format)
         }
     }
 
     private static func parse(
-        _ type: RTCPPacketType, format: UInt8, _ body: RawSpan
+        _ type: RTCPPacketType, format: UInt8, _ body: RawSpan, tellingAtMost limit: Int
     ) throws(ByteError) -> RTCPPacket? {
         var reader = ByteReader(body)
         switch type {
@@ -69,7 +74,7 @@ package struct RTCPReader: ~Escapable {
             for _ in 0..<format { sources.append(try reader.readInteger()) }
             return .goodbye(Goodbye(sources: sources))
         case .transportFeedback:
-            return try parseTransportFeedback(format: format, &reader)
+            return try parseTransportFeedback(format: format, &reader, tellingAtMost: limit)
         case .payloadSpecificFeedback:
             return try parsePayloadSpecificFeedback(format: format, &reader)
         case .extendedReport:
@@ -121,7 +126,7 @@ package struct RTCPReader: ~Escapable {
 
     @_lifetime(reader: copy reader)
     private static func parseTransportFeedback(
-        format: UInt8, _ reader: inout ByteReader
+        format: UInt8, _ reader: inout ByteReader, tellingAtMost limit: Int
     ) throws(ByteError) -> RTCPPacket? {
         switch format {
         case 1:
@@ -133,7 +138,7 @@ package struct RTCPReader: ~Escapable {
         case 11:
             return try CongestionControlFeedback.parse(&reader).map { .congestionControlFeedback($0) }
         case 15:
-            return try TransportWideFeedback.parse(&reader).map { .transportWideFeedback($0) }
+            return try TransportWideFeedback.parse(&reader, limit: limit).map { .transportWideFeedback($0) }
         default:
             return nil
         }

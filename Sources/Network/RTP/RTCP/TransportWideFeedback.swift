@@ -45,16 +45,18 @@ package struct TransportWideFeedback: Equatable, Sendable {
 
     // MARK: Reading
 
-    /// `nil` when the message claims more packets than ``packetLimit`` or none.
+    /// `nil` when the message claims more packets than `limit` or none.
     @_lifetime(reader: copy reader)
-    static func parse(_ reader: inout ByteReader) throws(ByteError) -> TransportWideFeedback? {
+    static func parse(
+        _ reader: inout ByteReader, limit: Int = packetLimit
+    ) throws(ByteError) -> TransportWideFeedback? {
         var message = TransportWideFeedback(
             senderSSRC: try reader.readInteger(), mediaSSRC: try reader.readInteger(),
             baseSequenceNumber: try reader.readInteger(), referenceTime: 0, messageCount: 0, packets: [])
         let count = Int(try reader.readInteger(UInt16.self))
         message.referenceTime = try reader.readUInt24()
         message.messageCount = try reader.readInteger()
-        guard count > 0, count <= packetLimit else { return nil }
+        guard count > 0, count <= min(limit, packetLimit) else { return nil }
         // First come all the chunks with a symbol for each packet, then the deltas of those that were received.
         var symbols: [UInt16] = []
         symbols.reserveCapacity(count)
