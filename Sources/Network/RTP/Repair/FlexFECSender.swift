@@ -53,6 +53,14 @@ struct FlexFECSender: Sendable {
 
     var hasPackets: Bool { !ready.isEmpty }
 
+    /// What was taken before went out with others, which its parity packet would have to know.
+    mutating func setExtensions(_ extensions: HeaderExtensionBlock?) {
+        guard extensions != configuration.extensions else { return }
+        configuration.extensions = extensions
+        configuration.extensionIDs = extensions?.ids ?? HeaderExtensionIDs()
+        members.removeAll()
+    }
+
     /// Takes a plain media packet that is sent for the first time.
     mutating func handleMedia(_ packet: RawSpan) {
         guard protection > 0, packet.byteCount >= RTPHeader.fixedByteCount,

@@ -299,6 +299,7 @@ package struct RTPSendStream: Sendable {
     /// Changes what the header carries, as another description may have it, from the next packet on.
     package mutating func setExtensions(_ extensions: HeaderExtensionBlock?) {
         configuration.extensions = extensions
+        parity?.setExtensions(extensions)
     }
 
     /// Goes on with other SSRCs after a collision (RFC 3550 §8.2); the caller says BYE for the old ones. What was sent
