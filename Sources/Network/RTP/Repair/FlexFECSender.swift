@@ -53,13 +53,17 @@ struct FlexFECSender: Sendable {
 
     var hasPackets: Bool { !ready.isEmpty }
 
-    /// What was taken before went out with others, which its parity packet would have to know.
-    mutating func setExtensions(_ extensions: HeaderExtensionBlock?) {
-        guard extensions != configuration.extensions else { return }
+    /// Follows a later description; numbers go on. What was taken before went out with other header extensions, which a
+    /// parity packet over both would have to know.
+    mutating func renegotiate(payloadType: UInt8, extensions: HeaderExtensionBlock?) {
+        if extensions != configuration.extensions { members.removeAll() }
+        configuration.payloadType = payloadType
         configuration.extensions = extensions
         configuration.extensionIDs = extensions?.ids ?? HeaderExtensionIDs()
-        members.removeAll()
     }
+
+    /// Forgets what is gathered and what waits.
+    mutating func discard() { reset() }
 
     /// Takes a plain media packet that is sent for the first time.
     mutating func handleMedia(_ packet: RawSpan) {
