@@ -53,8 +53,10 @@ struct FlexFECSender: Sendable {
 
     var hasPackets: Bool { !ready.isEmpty }
 
-    /// Follows a later description; numbers go on.
+    /// Follows a later description; numbers go on. What was taken before went out with other header extensions, which a
+    /// parity packet over both would have to know.
     mutating func renegotiate(payloadType: UInt8, extensions: HeaderExtensionBlock?) {
+        if extensions != configuration.extensions { members.removeAll() }
         configuration.payloadType = payloadType
         configuration.extensions = extensions
         configuration.extensionIDs = extensions?.ids ?? HeaderExtensionIDs()
