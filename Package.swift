@@ -20,6 +20,7 @@ let package = Package(
     ],
     targets: [
         // Floor 0: one shim per C library.
+        .target(name: "CEmisoraCurl", path: "Sources/C/Curl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CEmisoraVPX", path: "Sources/C/VPX", linkerSettings: [.linkedLibrary("vpx")]),
         .target(name: "CEmisoraOpus", path: "Sources/C/Opus", linkerSettings: [.linkedLibrary("opus")]),
         .target(name: "CEmisoraSRTP", path: "Sources/C/SRTP", linkerSettings: [.linkedLibrary("srtp2")]),
@@ -29,7 +30,7 @@ let package = Package(
         .target(name: "CEmisoraYUV", path: "Sources/C/YUV", linkerSettings: [.linkedLibrary("yuv")]),
         .target(
             name: "CEmisoraWebsockets", path: "Sources/C/Websockets",
-            linkerSettings: [.linkedLibrary("websockets")]),
+            linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("crypto")]),
         .target(name: "CEmisoraLinux", path: "Sources/C/Linux"),
         .target(name: "CEmisoraJPEG", path: "Sources/C/JPEG", linkerSettings: [.linkedLibrary("turbojpeg")]),
         .target(name: "CEmisoraV4L2", path: "Sources/C/V4L2", linkerSettings: [.linkedLibrary("v4l2")]),
@@ -120,13 +121,16 @@ let package = Package(
             dependencies: ["CEmisoraWebsockets", "EmisoraSignalingProtocol"],
             path: "Sources/Network/SignalingClient"),
 
+        .target(name: "EmisoraHTTPClient", dependencies: ["CEmisoraCurl"], path: "Sources/Network/HTTPClient"),
+
         // Floor 7: the public product.
         .target(
             name: "Emisora",
             dependencies: [
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
-                "EmisoraEventLoop", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing", "EmisoraRTP", "EmisoraSDP",
-                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraTLS", "EmisoraTURN",
+                "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing",
+                "EmisoraRTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
+                "EmisoraTLS", "EmisoraTURN",
                 "EmisoraVideo",
             ],
             path: "Sources/Emisora"),
@@ -200,7 +204,8 @@ let package = Package(
         .testTarget(
             name: "EmisoraSignalingTests",
             dependencies: [
-                "EmisoraCore", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer",
+                "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
+                "EmisoraSignalingServer",
             ],
             path: "Tests/Signaling"),
         .testTarget(
@@ -264,6 +269,14 @@ let package = Package(
                 "CEmisoraXCB", "Emisora", "EmisoraProcessing", "EmisoraScreen", "EmisoraTestSupport", "EmisoraTesting",
             ],
             path: "Tests/Screen"),
+        .target(
+            name: "EmisoraFuzz",
+            dependencies: [
+                "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraPeerEngine", "EmisoraRTP",
+                "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingProtocol", "EmisoraSimulation", "EmisoraTURN",
+            ],
+            path: "Tests/Fuzz/Targets", swiftSettings: lifetimes),
+        .testTarget(name: "EmisoraFuzzTests", dependencies: ["EmisoraFuzz"], path: "Tests/Fuzz/Tests"),
         .executableTarget(
             name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
         .executableTarget(

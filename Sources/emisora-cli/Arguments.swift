@@ -69,11 +69,13 @@ struct Arguments {
     static func invalidURL(_ url: String) -> String {
         // What stands behind a room may be a secret in the wrong place.
         let shown = url.prefix { $0 != "?" && $0 != "#" }
-        return "URL: \(shown) is not allowed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM, with a ROOM of \(name)"
+        return "URL: \(shown) is not allowed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM, with a ROOM of \(name); "
+            + "or http(s)://HOST/… of a WHIP or WHEP endpoint"
     }
 
-    static func isRoom(_ url: String) -> Bool {
-        url.hasPrefix("ws://") || url.hasPrefix("wss://")
+    /// A room's, or an HTTP endpoint's.
+    static func isSession(_ url: String) -> Bool {
+        ["ws://", "wss://", "http://", "https://"].contains { url.hasPrefix($0) }
     }
 
     /// `640x480`.

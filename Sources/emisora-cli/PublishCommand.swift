@@ -27,7 +27,7 @@ struct PublishCommand {
         guard let url = rest.first else {
             throw Arguments.Usage(description: "URL: one is needed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM")
         }
-        guard rest.count == 1, Arguments.isRoom(url) else {
+        guard rest.count == 1, Arguments.isSession(url) else {
             throw Arguments.Usage(description: Arguments.invalidURL(rest.joined(separator: " ")))
         }
         self = box.command

@@ -1,35 +1,71 @@
 import Emisora
 
-/// Receives a stream of a room whenever it is there: waits for it, and takes it up again when it comes back.
+/// Receives a stream of a room whenever it is there: waits for it, and takes it up again when it comes back. Either one
+/// that a participant publishes, or one that an HTTP encoder sends.
 actor StreamFollower {
     private let session: Session
     private let wanted: String?
     private let offerer: Offerer?
+    private let receives: Bool
+    private var wasConnected = false
+    /// Whether there is nothing to wait for.
+    private var isHopeless = false
     private let sink: WatchSink
     private var subscriber: Subscriber?
     private var figures = WatchFigures()
 
-    init(session: Session, stream: String?, offerer: Offerer?, sink: WatchSink) {
+    init(session: Session, stream: String?, offerer: Offerer?, receives: Bool, sink: WatchSink) {
         self.session = session
         wanted = stream
         self.offerer = offerer
+        self.receives = receives
         self.sink = sink
     }
 
     func run() async {
-        await follow(await session.streams)
+        await receiveOrFollow()
+        if isHopeless { return }
         for await event in session.events {
             switch event {
-            case .streamPublished(let name): await follow([name])
+            case .streamPublished(let name): if !receives { await follow([name]) }
+            case .subscriptionConnected: wasConnected = true
             case .subscriptionEnded(_, let reason):
                 Terminal.note("The stream ended (\(reason)); waiting for it to come back.")
                 await keepFigures()
                 subscriber = nil
-                await follow(await session.streams)
+                await receiveOrFollow()
             case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
             case .signalingLost(let reason): Terminal.note("\(reason) Trying again.")
             default: break
             }
+            if isHopeless { return }
+        }
+    }
+
+    /// Whether to try again would give the same: an address where nobody is, a server that refuses what we are.
+    private func isFinal(_ error: SessionError) -> Bool {
+        switch error {
+        case .connectFailed: !wasConnected
+        case .refused(let code, _):
+            Int(code).map { (300...499).contains($0) && ![404, 408, 409, 425, 429].contains($0) } ?? false
+        default: false
+        }
+    }
+
+    private func receiveOrFollow() async {
+        guard receives else { return await follow(await session.streams) }
+        guard !Task.isCancelled, subscriber == nil else { return }
+        let subscriber = Subscriber(videoSink: sink, audioSink: sink)
+        self.subscriber = subscriber
+        do {
+            try await session.receive(subscriber, as: wanted)
+            Terminal.note("Receiving \(wanted ?? "any stream"); waiting for an encoder.")
+        } catch .cancelled {
+            self.subscriber = nil
+        } catch {
+            Terminal.note("emisora watch: \(error)")
+            self.subscriber = nil
+            isHopeless = true
         }
     }
 
@@ -46,6 +82,7 @@ actor StreamFollower {
         } catch {
             Terminal.note("\(name): \(error)")
             if self.subscriber === subscriber { self.subscriber = nil }
+            isHopeless = isHopeless || isFinal(error)
         }
     }
 

@@ -9,6 +9,7 @@ struct WatchCommand {
     private var save: String?
     private var offerer: Offerer?
     private var dumpPackets: String?
+    private var receives = false
 
     private var network = NetworkArguments()
     private var sessionOptions = Session.Options()
@@ -27,7 +28,7 @@ struct WatchCommand {
         guard let url = rest.first else {
             throw Arguments.Usage(description: "URL: one is needed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM")
         }
-        guard rest.count == 1, Arguments.isRoom(url) else {
+        guard rest.count == 1, Arguments.isSession(url) else {
             throw Arguments.Usage(description: Arguments.invalidURL(rest.joined(separator: " ")))
         }
         self = box.command
@@ -56,6 +57,10 @@ struct WatchCommand {
             .init(name: "offerer", values: "subscriber|publisher", help: "who makes the offer (subscriber)") {
                 set(\.offerer, Offerer(rawValue: $0).map { .some($0) })
             },
+            .init(
+                name: "receive", values: "",
+                help: "takes what a WHIP encoder sends to http://HOST:PORT/whip/ROOM[/STREAM]"
+            ) { _ in set(\.receives, true) },
             .init(name: "dump-packets", values: PacketDumpFile.values, help: PacketDumpFile.help) {
                 set(\.dumpPackets, $0.isEmpty ? nil : .some(.some($0)))
             },
@@ -89,7 +94,7 @@ struct WatchCommand {
         let session = try await Termination.cancelling { [url, options] in
             try await Session.connect(to: url, options: options)
         }
-        let watcher = StreamFollower(session: session, stream: stream, offerer: offerer, sink: sink)
+        let watcher = StreamFollower(session: session, stream: stream, offerer: offerer, receives: receives, sink: sink)
         await withTaskGroup(of: Void.self) { group in
             group.addTask { await watcher.run() }
             group.addTask { await sink.waitUntilDone() }

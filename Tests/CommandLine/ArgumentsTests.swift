@@ -1,4 +1,5 @@
 import Emisora
+import Glibc
 import Testing
 
 @testable import emisora_cli
@@ -25,7 +26,7 @@ import Testing
             ("0-99999999999999999999", -1, 0),
         ] as [(String, Int64, Int64)])
     func delays(text: String, least: Int64, most: Int64) {
-        let expected = least < 0 ? nil : Duration.milliseconds(least) ... Duration.milliseconds(most)
+        let expected = least < 0 ? nil : Duration.milliseconds(least)...Duration.milliseconds(most)
         #expect(Arguments.delays(text) == expected)
     }
 
@@ -77,11 +78,31 @@ import Testing
         if case .interfaces(["eth7"]) = options.addresses {} else { Issue.record("\(options.addresses)") }
     }
 
+    @Test("a token comes from its option, from a file, and else from the environment")
+    func tokens() throws {
+        let path = "/tmp/emisora-token-\(getpid())"
+        let file = try #require(fopen(path, "w"))
+        fputs("from.a.file\n", file)
+        fclose(file)
+        defer { unlink(path) }
+        #expect(try Self.network(["--token", "a.b.c", "--token-file", path]).token == "a.b.c")
+        #expect(try Self.network(["--token-file", path]).token == "from.a.file")
+        #expect(try Self.network(["--ca", "ca.pem"]).certificateAuthorities == "ca.pem")
+        #expect(try Self.network([]).token == getenv("EMISORA_TOKEN").map { String(cString: $0) })
+        #expect(throws: Arguments.Usage.self) { try Self.network(["--token-file", path + "-nowhere"]) }
+    }
+
+    @Test("what stands behind a room in a URL is not repeated", arguments: ["?token=secret", "#token=secret"])
+    func secretsInURLs(end: String) {
+        #expect(!Arguments.invalidURL("ws://a.test/demo" + end).contains("secret"))
+    }
+
     @Test(
         "network options that cannot be are refused",
         arguments: [
             ["--ice-server", "http://a"], ["--ice-server", "turn:a.test"], ["--ports", "9-1"], ["--ports", "0-5"],
             ["--ports", "5"], ["--ports", "1-70000"], ["--nat-address", "host"], ["--interface", ""],
+            ["--token", ""], ["--token", "a b"], ["--token", "é"],
         ])
     func wrongNetworkOptions(arguments: [String]) {
         #expect(throws: Arguments.Usage.self) { try Self.network(arguments) }

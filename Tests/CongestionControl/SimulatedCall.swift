@@ -75,6 +75,7 @@ final class MediaSender: SimulatedPeer {
     private(set) var pacer: Pacer
     private(set) var adapter = TransportFeedbackAdapter()
     private(set) var breaker = CircuitBreaker()
+    private(set) var verdict = CircuitBreaker.Verdict.send
     private(set) var trip: CircuitBreaker.Trip?
     /// When each packet left.
     private(set) var sent: [Instant] = []
@@ -84,6 +85,7 @@ final class MediaSender: SimulatedPeer {
     /// Less than the target, as an encoder with an easy picture sends.
     var encoderLimit: DataRate?
 
+    private let wantedCeiling: DataRate
     private let hasTransportFeedback: Bool
     private let block: HeaderExtensionBlock?
     private var random: SeededRandom
@@ -103,6 +105,7 @@ final class MediaSender: SimulatedPeer {
     init(options: CongestionControl.Options, hasTransportFeedback: Bool, seed: UInt64) {
         control = CongestionControl(options, now: SimulatedCall.start)
         pacer = Pacer(rate: control.decision.pacingRate)
+        wantedCeiling = control.options.ceiling
         self.hasTransportFeedback = hasTransportFeedback
         random = SeededRandom(seed ^ 0xABCD)
         var ids = HeaderExtensionIDs()
@@ -114,6 +117,7 @@ final class MediaSender: SimulatedPeer {
 
     private var waiting: Pacer.Waiting {
         var waiting: Pacer.Waiting = []
+        guard verdict == .send else { return waiting }
         if !audioQueue.isEmpty { waiting.insert(.audio) }
         if !mediaQueue.isEmpty { waiting.insert(.media) }
         return waiting
@@ -144,7 +148,8 @@ final class MediaSender: SimulatedPeer {
             control.processInterval(now: now)
             follow(now: now)
         }
-        trip = breaker.poll(now: now)
+        verdict = breaker.poll(now: now)
+        if case .end(let trip) = verdict { self.trip = trip }
     }
 
     private func encodeFrame(now: Instant) {
@@ -261,6 +266,8 @@ final class MediaSender: SimulatedPeer {
         }
         if let report = lossReporter.handle(block, now: now) { control.handle(report) }
         breaker.handle(block, roundTripTime: roundTripTime, now: now)
+        let ceiling = min(wantedCeiling, breaker.ceiling ?? wantedCeiling)
+        if ceiling != control.options.ceiling { control.setCeiling(ceiling, now: now) }
     }
 }
 

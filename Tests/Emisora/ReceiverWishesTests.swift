@@ -120,13 +120,16 @@ import Testing
         #expect(loss.update(0, now: at(152)) == 0)
     }
 
-    @Test("RFC 7587 §7: packets are as long as all would like, within the bounds of each", arguments: [
-        ([""], 20), (["ptime=40"], 40), (["ptime=40", "ptime=40"], 40), (["ptime=40", ""], 20),
-        (["ptime=40", "ptime=60"], 20), (["minptime=10"], 20), (["minptime=30"], 40), (["minptime=60", "ptime=20"], 60),
-        (["maxptime=10"], 10), (["maxptime=15"], 10), (["maxptime=5"], 5), (["maxptime=3"], 5),
-        (["ptime=30", "ptime=30"], 20), (["ptime=60;maxptime=40"], 40), (["minptime=60", "maxptime=20"], 20),
-        (["minptime=120"], 60),
-    ] as [([String], Int)])
+    @Test(
+        "RFC 7587 §7: packets are as long as all would like, within the bounds of each",
+        arguments: [
+            ([""], 20), (["ptime=40"], 40), (["ptime=40", "ptime=40"], 40), (["ptime=40", ""], 20),
+            (["ptime=40", "ptime=60"], 20), (["minptime=10"], 20), (["minptime=30"], 40),
+            (["minptime=60", "ptime=20"], 60),
+            (["maxptime=10"], 10), (["maxptime=15"], 10), (["maxptime=5"], 5), (["maxptime=3"], 5),
+            (["ptime=30", "ptime=30"], 20), (["ptime=60;maxptime=40"], 40), (["minptime=60", "maxptime=20"], 20),
+            (["minptime=120"], 60),
+        ] as [([String], Int)])
     func packetTimes(parameters: [String], milliseconds: Int) {
         let wishes = ReceiverWishes(joining: parameters.map { sound($0) })
         #expect(wishes.sound.packetTime == milliseconds, "\(parameters)")

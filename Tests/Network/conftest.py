@@ -19,7 +19,7 @@ def coturn(started, authority, tmp_path):
     return started(Coturn, tmp_path, authority)
 
 
-@pytest.fixture(params=list(BROWSERS))
+@pytest.fixture(params=list(BROWSERS), scope="module")
 def browser(request, authority):
     browser = BROWSERS[request.param](authority=authority.certificate, address=outside_address())
     yield browser

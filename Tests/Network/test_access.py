@@ -64,7 +64,7 @@ def tls_options(paths):
 
 def join(server, token=None, context=None, **options):
     """The first message of the server after `join`, and the open connection."""
-    link = connect(server.room("demo"), subprotocols=["emisora.v1"], ssl=context, **options)
+    link = connect(server.room("demo"), subprotocols=["emisora.v1"], ssl=context, legacy=True, **options)
     link.send(json.dumps({"type": "join", "version": 1, "room": "demo", **({"token": token} if token else {})}))
     return json.loads(link.recv(timeout=10)), link
 
@@ -181,11 +181,15 @@ def test_nothing_before_tls_1_2_is_spoken(started, authority, tls):
     with pytest.warns(DeprecationWarning):
         old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
-        with pytest.raises(ssl.SSLError):
+        with pytest.raises(ssl.SSLError, match="(?i)alert.protocol.version"):
             old.wrap_socket(plain)
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
         plain.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-        assert not plain.recv(100).startswith(b"HTTP/1.1 200")
+        try:
+            answer = plain.recv(100)
+        except ConnectionResetError:
+            answer = b""
+        assert not answer.startswith(b"HTTP")
 
 
 def test_a_new_certificate_is_shown_to_new_connections_and_old_ones_go_on(started, authority, tls):
@@ -327,7 +331,7 @@ def test_no_secret_is_in_any_log_page_or_figure(started, access, authority, tls,
         for url in (f"{server.room('demo')}?token={token}", f"{server.room('demo')}#token={token}"):
             wrong = started(Process, "watch", url, *ca, "--timeout", 1)
             assert wrong.wait() == 2
-    link = connect(server.room("demo"), subprotocols=["emisora.v1"], ssl=context)
+    link = connect(server.room("demo"), subprotocols=["emisora.v1"], ssl=context, legacy=True)
     link.send('{"type":"join","version":1,"room":"demo","token":["' + access.tokens[0] + '"]}')
     seen.append(link.recv(timeout=10))
     link.close()

@@ -3,7 +3,7 @@ import pytest
 
 from coturn import Coturn
 from processes import Process, Server
-from room import offered_candidates
+from offers import offered_candidates
 
 LEFT, MIDDLE, RIGHT = "fd77:1::2", "fd77:1::1", "fd77:2::2"
 

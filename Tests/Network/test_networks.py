@@ -126,8 +126,8 @@ def test_behind_two_nats(started, lab, authority, tmp_path, is_symmetric):
         assert types <= {"srflx", "prflx"}
 
 
-@pytest.mark.parametrize("signaling", ["stays", "breaks"])
-def test_an_address_that_changes_mid_call_costs_two_seconds_at_most(started, lab, signaling):
+@pytest.mark.parametrize("signaling, protocol", [("stays", "udp"), ("breaks", "udp"), ("stays", "tcp")])
+def test_an_address_that_changes_mid_call_costs_two_seconds_at_most(started, lab, signaling, protocol):
     inside, router, outside = lab.host("inside"), lab.host("router"), lab.host("outside")
     lab.join(inside, "eth0", "10.77.1.2/24", router, "in", "10.77.1.1/24")
     lab.join(inside, "eth1", "10.77.3.2/24", router, "other", "10.77.3.1/24")
@@ -135,6 +135,8 @@ def test_an_address_that_changes_mid_call_costs_two_seconds_at_most(started, lab
     inside.route("10.77.1.1")
     outside.route("10.77.2.1")
     router.forward()
+    if protocol == "tcp":
+        router.block_udp()
     server = serve(started, router)
     address = "10.77.3.1" if signaling == "stays" else "10.77.1.1"
     call = Call(started, server, inside, outside, (address, "10.77.2.1"), 300, publish=["--interface", "eth0"])
@@ -146,8 +148,9 @@ def test_an_address_that_changes_mid_call_costs_two_seconds_at_most(started, lab
     assert watched["longestFrameGapMs"] <= 2_000
     transport = published["transports"][0]
     assert transport["localAddress"].startswith("10.77.1.9:")
+    assert transport["protocol"] == protocol
     assert transport["selectedCandidatePairChanges"] >= 2
-    print(f"signaling {signaling}: a pause of {watched['longestFrameGapMs']:.0f} ms")
+    print(f"signaling {signaling}, {protocol}: a pause of {watched['longestFrameGapMs']:.0f} ms")
 
 
 @pytest.mark.parametrize("behind", ["publisher", "watcher"])

@@ -99,3 +99,21 @@ def test_browsers_play_by_the_relay_alone(started, coturn, authority, browser, t
     assert publisher.interrupt() == 0
     figures = publisher.figures()["transports"][0]
     assert (figures["localCandidateType"], figures["relayProtocol"]) == ("relay", transport)
+
+
+@pytest.mark.parametrize("transport", list(URLS))
+def test_a_server_that_sends_its_clients_on_is_followed(started, coturn, authority, tmp_path, transport):
+    # It hands all its clients to the other one (TURN 300, ALTERNATE-SERVER).
+    others = [f"--alternate-server=127.0.0.1:{coturn.port}", f"--tls-alternate-server=127.0.0.1:{coturn.tls_port}"]
+    first = started(Coturn, tmp_path, authority, options=others)
+    server = started(Server)
+    options = ["--ice-server", URLS[transport](first), *coturn.credentials, "--relay-only", "--ice-ca",
+               authority.certificate]
+    publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", *options)
+    publisher.wait_for_text("Publishing")
+    watcher = started(Process, "watch", server.room("demo"), "--frames", 30, "--timeout", 30, *options)
+    assert watcher.wait() == 0, watcher.stderr()
+    assert watcher.figures()["transport"]["relayProtocol"] == transport
+    assert publisher.interrupt() == 0
+    assert "ALLOCATE processed, success" not in first.log()
+    assert coturn.log().count("ALLOCATE processed, success") == 2

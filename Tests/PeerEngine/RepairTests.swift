@@ -1,4 +1,5 @@
 import EmisoraCore
+import EmisoraICE
 import EmisoraRTP
 import EmisoraSimulation
 import Testing
@@ -143,6 +144,65 @@ import Testing
         #expect(late.loss < 0.08 && late.latency95 < 1_000 && late.bitsPerSecond > 0.35 * 700_000, "\(late)")
     }
 
+    /// What libwebrtc sends: everything in RED, a parity packet behind each picture in the stream's own numbers.
+    @Test("RFC 5109 §10: pictures in RED are taken, and what is lost of them comes back by their parity packets")
+    func picturesInREDAreTakenAndMended() throws {
+        var setup = Call<NullSecurity>.Setup()
+        setup.changeAnswer = {
+            $0.replacing(" 96 97\r\n", with: " 96 97 98 99 100\r\n")
+                .replacing("a=rtpmap:96 ", with: "a=rtpmap:98 red/90000\r\na=rtpmap:100 ulpfec/90000\r\na=rtpmap:96 ")
+                .replacing("a=fmtp:97 ", with: "a=rtpmap:99 rtx/90000\r\na=fmtp:99 apt=98\r\na=fmtp:97 ")
+        }
+        let call = try Call(setup)
+        #expect(call.connect())
+        var received = 0
+        for picture in 0..<12 {
+            let number = UInt16(picture * 3)
+            func packet(_ offset: UInt16, _ payload: [UInt8], in type: UInt8) throws -> [UInt8] {
+                var bytes = [UInt8](repeating: 0, count: 12)
+                var span = bytes.mutableSpan
+                var raw = span.mutableBytes
+                let header = RTPHeader(
+                    marker: offset == 1, payloadType: type, sequenceNumber: number + offset,
+                    timestamp: UInt32(picture) * 3_000, ssrc: 77)
+                _ = try header.write(into: &raw)
+                return bytes + payload
+            }
+            let payloads: [[UInt8]] = [
+                [0x90, 0x80, UInt8(picture), picture == 0 ? 0 : 1] + [UInt8](repeating: 7, count: 300 + picture),
+                [0x80, 0x80, UInt8(picture)] + [UInt8](repeating: 9, count: 200),
+            ]
+            let media = try payloads.enumerated().map { try packet(UInt16($0), $1, in: 96) }
+            var wrapped = try payloads.enumerated().map { try packet(UInt16($0), [96] + $1, in: 98) }
+            wrapped.append(try packet(2, [100] + Self.parity(media[0], media[1]), in: 98))
+            // Of each picture behind the first another packet is lost.
+            for (index, packet) in wrapped.enumerated() where picture == 0 || index != picture % 3 {
+                call.deliver(packet)
+            }
+            while let frame = call.receiver.pollVideoFrame(now: call.simulation.now) {
+                #expect(frame.payload.count == 501 + picture)
+                received += 1
+            }
+            call.run(.milliseconds(33))
+        }
+        #expect(received == 12)
+        let video = try #require(call.receiver.statistics.inboundVideo)
+        #expect(video.packetsRepaired == 7 && video.fecPacketsReceived == 8 && video.packetsLost == 10, "\(video)")
+        #expect(video.fecPacketsDiscarded == 1)
+        #expect(call.receiver.statistics.packetsDiscardedOnReceive == 0)
+    }
+
+    /// ULPFEC over two packets (RFC 5109 §7.3, §7.4).
+    private static func parity(_ first: [UInt8], _ second: [UInt8]) -> [UInt8] {
+        let length = max(first.count, second.count) - 12
+        let lengths = (first.count - 12) ^ (second.count - 12)
+        func sum(_ range: Range<Int>) -> [UInt8] {
+            range.map { ($0 < first.count ? first[$0] : 0) ^ ($0 < second.count ? second[$0] : 0) }
+        }
+        return [0, sum(1..<2)[0]] + first[2..<4] + sum(4..<8) + [UInt8(lengths >> 8), UInt8(lengths & 0xFF)]
+            + [UInt8(length >> 8), UInt8(length & 0xFF), 0xC0, 0] + sum(12..<12 + length)
+    }
+
     // MARK: RFC 8888
 
     @Test func aPeerThatKnowsOnlyRFC8888IsFollowedAndTold() throws {
@@ -164,6 +224,18 @@ import Testing
         let late = call.figures(15..<30)
         #expect(late.loss < 0.05 && late.latency95 < 700, "\(late)")
         #expect(late.bitsPerSecond > 0.5 * 500_000, "\(late)")
+    }
+}
+
+extension Call where Security == NullSecurity {
+    /// Hands the receiver a packet as though the sender had sent it.
+    fileprivate func deliver(_ packet: [UInt8]) {
+        var bytes = packet + [UInt8](repeating: 0, count: NullSecurity.maximumOverhead)
+        var span = bytes.mutableSpan
+        var raw = span.mutableBytes
+        guard let whole = sender.security.protectRTP(&raw, byteCount: packet.count) else { return }
+        let path = ICEPath(local: PeerEngineTests.rightAddress, remote: PeerEngineTests.leftAddress)
+        _ = receiver.inject(Array(bytes.prefix(whole)), path: path, now: simulation.now)
     }
 }
 

@@ -21,7 +21,8 @@ import Testing
 
     /// One picture's packets, three of them.
     private func send(
-        _ stream: inout RTPSendStream, key: Bool = false, _ orientation: HeaderExtensionValues.VideoOrientation = .upright,
+        _ stream: inout RTPSendStream, key: Bool = false,
+        _ orientation: HeaderExtensionValues.VideoOrientation = .upright,
         at milliseconds: Int
     ) throws -> [[UInt8]] {
         var generator = SeededGenerator(seed: UInt64(milliseconds))
@@ -39,7 +40,8 @@ import Testing
     @Test("3GPP TS 26.114 §7.4.5: the last packet of key frames and of changes tells how the picture lies")
     func orientationIsToldWithTheLastPacket() throws {
         var stream = try sender()
-        func told(key: Bool = false, _ orientation: HeaderExtensionValues.VideoOrientation, _ index: Int) throws -> [Int?]
+        func told(key: Bool = false, _ orientation: HeaderExtensionValues.VideoOrientation, _ index: Int) throws
+            -> [Int?]
         {
             try send(&stream, key: key, orientation, at: index * 33).map {
                 try values($0).videoOrientation.map { Int($0.quarterTurns) }
@@ -178,7 +180,8 @@ import Testing
         #expect(Delay(minimum: 3, maximum: 2).durations == nil)
     }
 
-    @Test("RFC 7587 §4.1: the timestamp goes on over silence that was not sent") func timestampsGoOnOverSilence() throws {
+    @Test("RFC 7587 §4.1: the timestamp goes on over silence that was not sent") func timestampsGoOnOverSilence() throws
+    {
         var generator = SeededGenerator(seed: 9)
         var stream = RTPSendStream(.init(ssrc: 1, payloadType: 111, clockRate: 48_000), using: &generator)
         func enqueue(_ milliseconds: Int, isFirst: Bool = false) throws {

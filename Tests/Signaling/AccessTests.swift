@@ -76,10 +76,13 @@ import Testing
         _ = try Self.join(&world, Self.token(.publisher))
         var answers: Set<[UInt8]> = []
         for room in ["demo", "nowhere"] {
-            for token in [nil, BearerToken("x"), Self.token(.subscriber, room: "third"), Self.token(.moderator, room: "demo2")] {
+            for token in [
+                nil, BearerToken("x"), Self.token(.subscriber, room: "third"), Self.token(.moderator, room: "demo2"),
+            ] {
                 let connection = world.core.opened(room: room, now: world.now)
                 world.core.received(
-                    SignalingMessage.join(version: 1, room: room, token: token).json(), from: connection, now: world.now)
+                    SignalingMessage.join(version: 1, room: room, token: token).json(), from: connection, now: world.now
+                )
                 while let output = world.core.pollOutput() {
                     if case .send(let bytes, connection) = output { answers.insert(bytes) }
                 }
@@ -130,18 +133,21 @@ import Testing
 
     // MARK: Roles
 
-    @Test(arguments: [
-        (AccessRole.subscriber, nil, "camera", false), (.subscriber, "camera", "camera", false),
-        (.publisher, "camera", "camera", true), (.publisher, "camera", "screen", false), (.publisher, nil, "screen", true),
-        (.moderator, nil, "camera", true), (.moderator, "camera", "screen", false),
-    ] as [(AccessRole, String?, String, Bool)])
+    @Test(
+        arguments: [
+            (AccessRole.subscriber, nil, "camera", false), (.subscriber, "camera", "camera", false),
+            (.publisher, "camera", "camera", true), (.publisher, "camera", "screen", false),
+            (.publisher, nil, "screen", true),
+            (.moderator, nil, "camera", true), (.moderator, "camera", "screen", false),
+        ] as [(AccessRole, String?, String, Bool)])
     func aRolePublishesWhatItMay(_ role: AccessRole, _ own: String?, _ stream: String, _ isAllowed: Bool) throws {
         var world = Self.world()
         let watcher = try Self.join(&world, Self.token(.subscriber))
         let connection = try Self.join(&world, Self.token(role, stream: own))
         try world.say(.publish(stream: stream), connection)
         #expect(Self.error(world.messages[connection])?.code == (isAllowed ? nil : .notAllowed))
-        let isLive = world.messages[watcher]?.contains { if case .streamPublished = $0 { true } else { false } } ?? false
+        let isLive =
+            world.messages[watcher]?.contains { if case .streamPublished = $0 { true } else { false } } ?? false
         #expect(isLive == isAllowed)
         #expect(!world.closed.contains(connection))
     }

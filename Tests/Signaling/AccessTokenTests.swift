@@ -46,11 +46,14 @@ import Testing
     @Test func whatIsRequiredIsEnough() {
         #expect(Self.refusal(Self.signed(Self.header, Self.payload)) == nil)
         #expect(Self.refusal(Self.signed(#"{"typ":"JWT","alg":"HS256","kid":"7"}"#, Self.payload)) == nil)
-        #expect(Self.refusal(Self.signed(Self.header, Self.payload.replacing("000000}", with: "000000.5,\"iat\":1}"))) == nil)
+        #expect(
+            Self.refusal(Self.signed(Self.header, Self.payload.replacing("000000}", with: "000000.5,\"iat\":1}")))
+                == nil)
     }
 
     @Test(arguments: [
-        #"{"alg":"none"}"#, #"{"alg":"HS384"}"#, #"{"alg":"RS256"}"#, #"{"alg":"hs256"}"#, #"{"alg":""}"#, "{}", "[]", "x",
+        #"{"alg":"none"}"#, #"{"alg":"HS384"}"#, #"{"alg":"RS256"}"#, #"{"alg":"hs256"}"#, #"{"alg":""}"#, "{}", "[]",
+        "x",
         #"{"alg":"HS256","crit":["exp"]}"#, #"{"alg":["HS256"]}"#, #"{"alg":null}"#,
     ])
     func aHeaderOfAnotherAlgorithmIsRefused(_ header: String) {
@@ -61,7 +64,8 @@ import Testing
         #"{"role":"subscriber","exp":2000000000}"#, #"{"room":"demo","exp":2000000000}"#,
         #"{"room":"demo","role":"subscriber"}"#, #"{"room":"demo","role":"subscriber","exp":"2000000000"}"#,
         #"{"room":"demo","role":"subscriber","exp":1e999}"#, #"{"room":"demo","role":"owner","exp":2000000000}"#,
-        #"{"room":"a b","role":"subscriber","exp":2000000000}"#, #"{"room":"whep","role":"subscriber","exp":2000000000}"#,
+        #"{"room":"a b","role":"subscriber","exp":2000000000}"#,
+        #"{"room":"whep","role":"subscriber","exp":2000000000}"#,
         #"{"room":"demo","role":"publisher","stream":"a/b","exp":2000000000}"#,
         #"{"room":"demo","role":"subscriber","exp":2000000000,"data":7}"#,
         #"{"room":"demo","role":"subscriber","exp":2000000000,"data":"\u0001"}"#,
@@ -74,7 +78,8 @@ import Testing
 
     @Test func aKibibyteOfDataIsTaken() {
         let data = String(repeating: "x", count: 1024)
-        #expect(Self.refusal(Self.signed(Self.header, Self.payload.replacing("}", with: ",\"data\":\"\(data)\"}"))) == nil)
+        #expect(
+            Self.refusal(Self.signed(Self.header, Self.payload.replacing("}", with: ",\"data\":\"\(data)\"}"))) == nil)
     }
 
     @Test func noByteOfATokenMayBeAnother() {
@@ -87,7 +92,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "", ".", "..", "...", "a.b", "a.b.c", String(repeating: "a", count: 100_000), "é.é.é", foreign.text + ".", foreign.text + "=",
+        "", ".", "..", "...", "a.b", "a.b.c", String(repeating: "a", count: 100_000), "é.é.é", foreign.text + ".",
+        foreign.text + "=",
         foreign.text + "A", String(foreign.text.dropLast()), foreign.text.replacing("-", with: "+"), " " + foreign.text,
         foreign.text.split(separator: ".").prefix(2).joined(separator: ".") + ".",
     ])
@@ -100,10 +106,11 @@ import Testing
         #expect(Self.refusal(Self.signed(Self.header, Self.payload, by: other)) == .invalid)
     }
 
-    @Test(arguments: [
-        (2_000_000_059.0, nil), (2_000_000_060, .expired), (3_000_000_000, .expired), (999_999_940, nil),
-        (999_999_939, .notYetValid), (0, .notYetValid),
-    ] as [(Double, TokenKey.Refusal?)])
+    @Test(
+        arguments: [
+            (2_000_000_059.0, nil), (2_000_000_060, .expired), (3_000_000_000, .expired), (999_999_940, nil),
+            (999_999_939, .notYetValid), (0, .notYetValid),
+        ] as [(Double, TokenKey.Refusal?)])
     func clocksMayBeAMinuteApart(_ time: Double, _ expected: TokenKey.Refusal?) {
         #expect(Self.refusal(Self.foreign, at: time) == expected)
         #expect(Self.refusal(Self.foreign, at: nil) == nil)
@@ -122,7 +129,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("Bearer abc", "abc"), ("bearer  abc ", "abc"), ("BEARER a.b-c_d", "a.b-c_d"), ("Basic abc", nil), ("Bearer", nil),
+        ("Bearer abc", "abc"), ("bearer  abc ", "abc"), ("BEARER a.b-c_d", "a.b-c_d"), ("Basic abc", nil),
+        ("Bearer", nil),
         ("abc", nil), ("", nil),
     ])
     func theAuthorizationHeaderIsRead(_ header: String, _ expected: String?) {
@@ -134,7 +142,8 @@ import Testing
     static let arguments = ["--secret-file", "F", "--room", "demo", "--role", "publisher"]
 
     @Test func theProgramsOptionsBecomeClaims() throws {
-        let parsed = TokenCommand.parse(Self.arguments + ["--stream=camera", "--expires", "90m", "--data", "Ana María"])
+        let parsed = TokenCommand.parse(
+            Self.arguments + ["--stream=camera", "--expires", "90m", "--data", "Ana María"])
         guard case .make(let request) = parsed else {
             Issue.record("\(parsed)")
             return
@@ -147,7 +156,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ["--expires", "0"], ["--expires", "1y"], ["--expires", "-1h"], ["--expires", ""], ["--role", "owner"], ["--room", "a b"],
+        ["--expires", "0"], ["--expires", "1y"], ["--expires", "-1h"], ["--expires", ""], ["--role", "owner"],
+        ["--room", "a b"],
         ["--stream", ""], ["--data", String(repeating: "x", count: 1025)], ["--wat", "x"], ["--room"],
     ])
     func wrongArgumentsAreNamed(_ wrong: [String]) {

@@ -26,6 +26,58 @@ import Testing
                 == .wrong("PORT=abc in the environment: it must be 0 to 65535."))
     }
 
+    @Test func whatAServerOnTheInternetNeedsIsTaken() {
+        var expected = SignalingServer.Configuration()
+        expected.secretFile = "s"
+        expected.turnSecretFile = "t"
+        expected.certificateFile = "c.pem"
+        expected.keyFile = "k.pem"
+        expected.allowedOrigins = ["https://a.test", "http://b.test:8080"]
+        expected.isInsecurelyOpen = true
+        expected.limits.rooms = 7
+        expected.limits.connectionsPerAddress = 9_000
+        expected.iceServers = [.init(urls: ["turn:t.test"])]
+        let parsed = SignalingServerCommand.parse(
+            [
+                "--secret-file", "s", "--turn-secret-file=t", "--certificate", "c.pem", "--key", "k.pem",
+                "--allow-origin",
+                "https://a.test", "--allow-origin", "http://b.test:8080", "--insecure-open", "--limit", "rooms=7",
+                "--limit=connections-per-address=9000", "--ice-server", "turn:t.test",
+            ], environment: [:])
+        #expect(parsed == .serve(expected))
+    }
+
+    @Test(arguments: [
+        ["--certificate", "c.pem"], ["--key", "k.pem"], ["--secret-file", ""], ["--insecure-open=1"],
+        ["--allow-origin", "portal.test"], ["--allow-origin", "https://a.test/path"], ["--allow-origin", "https://"],
+        ["--limit", "rooms"], ["--limit", "rooms=0"], ["--limit", "rooms=x"], ["--limit", "wat=1"],
+        ["--limit", "rooms=1=2"], ["--limit", "connections=1000001"],
+    ])
+    func wrongOptionsOfAServerOnTheInternetAreNamed(_ arguments: [String]) {
+        guard case .wrong(let line) = SignalingServerCommand.parse(arguments, environment: [:]) else {
+            Issue.record("accepted \(arguments)")
+            return
+        }
+        #expect(line.contains(arguments[0].prefix { $0 != "=" }))
+    }
+
+    @Test func everyOptionIsInTheHelp() {
+        let help = SignalingServerCommand.usage()
+        for limit in ServerLimits.adjustable { #expect(help.contains(limit.name)) }
+        for option in SignalingServerCommand.expected.keys { #expect(help.contains(option)) }
+    }
+
+    @Test func aPasswordIsNotRepeated() {
+        guard
+            case .wrong(let line) = SignalingServerCommand.parse(
+                ["--ice-credential", "pass\u{7}word"], environment: [:])
+        else {
+            Issue.record("accepted")
+            return
+        }
+        #expect(!line.contains("word"))
+    }
+
     @Test func iceServersAreTakenWithTheirCredentials() {
         let parsed = SignalingServerCommand.parse(
             ["--ice-server", "stun:a.test", "--ice-server=turn:b.test", "--ice-user", "u", "--ice-credential", "c"],

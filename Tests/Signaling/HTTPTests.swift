@@ -6,8 +6,11 @@ import Testing
 @Suite(.serialized) struct HTTPTests {
     static let offer = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\n"
 
-    static func request(_ method: String, _ path: String, type: String? = nil, _ body: String? = nil) -> String {
+    static func request(
+        _ method: String, _ path: String, type: String? = nil, ifMatch: String? = nil, _ body: String? = nil
+    ) -> String {
         "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n" + (type.map { "Content-Type: \($0)\r\n" } ?? "")
+            + (ifMatch.map { "If-Match: \($0)\r\n" } ?? "")
             + (body.map { "Content-Length: \($0.utf8.count)\r\n\r\n\($0)" } ?? "\r\n")
     }
 
@@ -25,10 +28,11 @@ import Testing
             #expect(created.body == "v=0\r\nanswer")
             let session = "/whep/demo/camera/\(subscription)"
             #expect(created.head.contains("Location: \(session)\r\n"))
+            let etag = try #require(created.head.split(separator: "\r\n").first { $0.hasPrefix("ETag: ") }).dropFirst(6)
             // The same connection goes on.
             http.send(
                 Self.request(
-                    "PATCH", session, type: "application/trickle-ice-sdpfrag",
+                    "PATCH", session, type: "application/trickle-ice-sdpfrag", ifMatch: String(etag),
                     "a=mid:0\r\na=candidate:1 1 udp 1 127.0.0.1 9 typ host\r\n"))
             #expect(try http.response().status == 204)
             try await publisher.message("candidate") { if case .candidate(subscription, _) = $0 { () } else { nil } }

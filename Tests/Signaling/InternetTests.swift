@@ -19,7 +19,8 @@ import Testing
         func token(_ arguments: String...) throws -> BearerToken {
             var made: [String] = []
             let code = TokenCommand.run(
-                ["--secret-file", path, "--room", "demo"] + arguments, output: { made.append($0) }, complaint: { made.append($0) })
+                ["--secret-file", path, "--room", "demo"] + arguments, output: { made.append($0) },
+                complaint: { made.append($0) })
             guard code == 0, made.count == 1 else { throw SocketFailure(what: made.joined()) }
             return BearerToken(made[0])
         }
@@ -74,7 +75,10 @@ import Testing
 
     @Test func whoHasNoTokenIsToldAndClosed() async throws {
         try await Self.withSecret { port, token in
-            for join in [#"{"type":"join","version":1,"room":"demo"}"#, #"{"type":"join","version":1,"room":"demo","token":"x"}"#] {
+            for join in [
+                #"{"type":"join","version":1,"room":"demo"}"#,
+                #"{"type":"join","version":1,"room":"demo","token":"x"}"#,
+            ] {
                 let stranger = try RawWebsocket(port: port)
                 stranger.send(text: join)
                 #expect(try stranger.receive().contains("\"code\":\"unauthorized\""))
@@ -83,7 +87,9 @@ import Testing
             // The longest that is looked at, and one that is longer than libwebsockets' room for headers.
             for count in [4_000, 20_000] {
                 let http = try RawSocket(port: port)
-                http.send("GET /healthz HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \(String(repeating: "x", count: count))\r\n\r\n")
+                http.send(
+                    "GET /healthz HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \(String(repeating: "x", count: count))\r\n\r\n"
+                )
                 _ = try? http.response()
             }
             let client = RecordingClient(port: port, token: try token("--role", "subscriber"))
@@ -96,7 +102,9 @@ import Testing
         try await Self.withSecret { port, token in
             let http = try RawSocket(port: port)
             let own = try token("--role", "subscriber").text
-            for (header, status) in [("", 401), ("Authorization: Bearer x\r\n", 401), ("Authorization: Bearer \(own)\r\n", 404)] {
+            for (header, status) in [
+                ("", 401), ("Authorization: Bearer x\r\n", 401), ("Authorization: Bearer \(own)\r\n", 404),
+            ] {
                 http.send(
                     "POST /whep/demo HTTP/1.1\r\nHost: a\r\nContent-Type: application/sdp\r\n\(header)"
                         + "Content-Length: \(HTTPTests.offer.utf8.count)\r\n\r\n\(HTTPTests.offer)")
@@ -228,7 +236,9 @@ import Testing
             idle.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
             #expect(try idle.response().status == 200)
             let body = try RawSocket(port: port)
-            body.send("POST /whep/demo HTTP/1.1\r\nHost: a\r\nContent-Type: application/sdp\r\nContent-Length: 100\r\n\r\nv=0")
+            body.send(
+                "POST /whep/demo HTTP/1.1\r\nHost: a\r\nContent-Type: application/sdp\r\nContent-Length: 100\r\n\r\nv=0"
+            )
             let websocket = try RawWebsocket(port: port)
             try websocket.awaitEnd()
             #expect(try idle.receive().isEmpty)
@@ -261,8 +271,10 @@ import Testing
 
     @Test(arguments: [
         "/..", "/../", "/../../../../etc/passwd", "//etc/passwd", "/assets/../../etc/passwd", "/assets/./style.css",
-        "/assets//style.css", "/assets/style.css/", "/assets/style.css%00", "/assets/%2e%2e/style.css", "/assets/..%5c..%5cx",
-        "/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/..%c0%af..%c0%afetc/passwd", "/....//....//etc/passwd", "/.git/config", "/.env",
+        "/assets//style.css", "/assets/style.css/", "/assets/style.css%00", "/assets/%2e%2e/style.css",
+        "/assets/..%5c..%5cx",
+        "/%2e%2e%2f%2e%2e%2fetc%2fpasswd", "/..%c0%af..%c0%afetc/passwd", "/....//....//etc/passwd", "/.git/config",
+        "/.env",
         "/assets/viewer.js.map", "/assets/", "/Package.swift", "/proc/self/environ", "/demo/../healthz/..", "/%00",
         "/C:/Windows/win.ini", "/..;/..;/etc/passwd", "/assets/style.css?../../etc/passwd=1/../..",
     ])
@@ -305,7 +317,9 @@ import Testing
             let http = try RawSocket(port: port)
             http.send("GET /assets/viewer.js HTTP/1.1\r\nHost: a\r\n\r\n")
             let script = try http.response().body
-            for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "srcdoc"] {
+            for word in [
+                "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "srcdoc",
+            ] {
                 #expect(!script.contains(word))
             }
             // The token is in the part of the address that no server sees.

@@ -5,9 +5,11 @@ import Testing
 /// Which pages may talk to the server.
 @Suite struct OriginTests {
     @Test(arguments: [
-        ("http://127.0.0.1:8080", true), ("http://localhost", true), ("https://LOCALHOST:1", true), ("http://[::1]:80", true),
+        ("http://127.0.0.1:8080", true), ("http://localhost", true), ("https://LOCALHOST:1", true),
+        ("http://[::1]:80", true),
         ("http://127.9.9.9", true), ("http://192.168.1.2:8080", false), ("https://evil.test", false),
-        ("http://localhost.evil.test", false), ("http://127.0.0.1.evil.test", false), ("http://evil.test/localhost", false),
+        ("http://localhost.evil.test", false), ("http://127.0.0.1.evil.test", false),
+        ("http://evil.test/localhost", false),
         ("http://localhost@evil.test", false), ("http://[::1].evil.test", false), ("http://localhost:8080/", false),
         ("null", false), ("", false), ("file://", false), ("http://", false), ("http://127.1", false),
     ])
@@ -44,15 +46,17 @@ import Testing
         #expect(!OriginPolicy(listed: [], own: .server(isTLS: false)).allows("http://a.test", host: nil))
     }
 
-    @Test(arguments: [
-        ("https://portal.test", "https://portal.test"), ("https://evil.test", nil), (nil, nil),
-    ] as [(String?, String?)])
+    @Test(
+        arguments: [
+            ("https://portal.test", "https://portal.test"), ("https://evil.test", nil), (nil, nil),
+        ] as [(String?, String?)])
     func whatAPageMayReadFollowsTheList(_ origin: String?, _ expected: String?) throws {
         var settings = ServerCoreTests.Core.Settings()
         settings.origins = OriginPolicy(listed: ["https://portal.test"], own: .server(isTLS: false))
         var core = ServerCoreTests.Core(random: CountingGenerator(), settings: settings)
         let id = HTTPRequestID(number: 1)
-        core.requested(HTTPRequest(method: .options, path: "/whep/demo", host: "a.test", origin: origin), id: id, now: .zero)
+        core.requested(
+            HTTPRequest(method: .options, path: "/whep/demo", host: "a.test", origin: origin), id: id, now: .zero)
         guard case .respond(let response, id)? = core.pollOutput() else {
             Issue.record("no response")
             return

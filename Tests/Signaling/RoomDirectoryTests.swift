@@ -94,7 +94,7 @@ struct CountingGenerator: RandomNumberGenerator, Sendable {
         let got = Self.drain(&directory)
         #expect(Self.errorCode(got[viewer]) == .streamTaken)
         #expect(got[publisher] == nil)
-        #expect(directory.streams(in: "demo") == ["camera"])
+        #expect(directory.liveRooms.first?.streams == ["camera"])
     }
 
     @Test func whenThePublisherGoesItsViewersHearWhy() {
@@ -107,7 +107,7 @@ struct CountingGenerator: RandomNumberGenerator, Sendable {
             #expect(got[viewer]?.first == .subscriptionEnded(subscription: Self.subscription, reason: reason))
             #expect(got[viewer]?.contains { $0.type == "streamUnpublished" } == true)
             #expect(got[publisher] == nil)
-            #expect(directory.streams(in: "demo") == [])
+            #expect(directory.liveStream(in: "demo", named: nil) == nil)
         }
     }
 

@@ -22,7 +22,9 @@ import Testing
             iceServers: [ICEServerDescription(urls: ["turn:turn.test"], username: "u", credential: "c")]),
         .streamPublished(StreamDescription(stream: "camera", publisher: "b")),
         .streamUnpublished(StreamDescription(stream: "camera", publisher: "b")),
-        .participantJoined(id: "a"), .participantLeft(id: "a"),
+        .participantJoined(id: "a"), .participantLeft(id: "a"), .receive(stream: "studio"), .receive(stream: nil),
+        .receiving(stream: "studio"), .receiving(stream: nil), .stopReceiving(stream: nil),
+        .ingest(subscription: "0123456789abcdef", stream: "studio", sdp: "v=0\r\n"),
         .subscriptionEnded(subscription: "0123456789abcdef", reason: .signalingLost),
         .error(SignalingError(.streamTaken, "Take another.", inReplyTo: "publish", subscription: nil)),
     ]

@@ -187,6 +187,44 @@ final class Mute: SimulatedPeer {
         #expect(other.events.count == 2)
     }
 
+    @Test func aServerThatSendsAConnectionOnIsFollowedByAnotherOne() throws {
+        let server = makeServer()
+        server.refusal = (300, true)
+        server.alternate = SocketAddress(ip: Addresses.server.ip, port: 3_479)
+        let first = CandidateGatherer.Server(
+            .turn(credentials, family: .v4), address: Addresses.server, local: Addresses.left, isStream: true)
+        let local = SocketAddress(ip: Addresses.left.ip, port: 5_555)
+        let alternate = try #require(server.alternate)
+
+        let failing = GathererPeer([first])
+        var simulation = Self.simulation(failing, server)
+        failing.start(now: simulation.now)
+        simulation.run(until: simulation.now + .seconds(1))
+        #expect(failing.events == [.redirected(first, to: alternate)])
+        failing.gatherer.moveFailed(first, reason: "no way", now: simulation.now)
+        failing.handleTimeout(now: simulation.now)
+        #expect(failing.events.suffix(2) == [.serverFailed(first, reason: "no way"), .finished])
+
+        let peer = GathererPeer([first])
+        simulation = Self.simulation(peer, server)
+        peer.start(now: simulation.now)
+        simulation.run(until: simulation.now + .seconds(1))
+        #expect(peer.events == [.redirected(first, to: alternate)])
+        let answer = peer.gatherer.move(first, to: alternate, local: local, now: simulation.now)
+        let moved = try #require(answer)
+        #expect(moved.address == alternate && moved.local == local && moved.isStream)
+        let again = peer.gatherer.move(first, to: alternate, local: local, now: simulation.now)
+        #expect(again == nil)
+        // Nobody answers there.
+        simulation.run(until: simulation.now + .seconds(15))
+        #expect(peer.sent.last?.transmit.destination == alternate && peer.sent.last?.transmit.source == local)
+        #expect(peer.events.count == 3 && peer.events.last == .finished)
+        guard case .serverFailed(moved, _) = peer.events[1] else {
+            Issue.record("\(peer.events)")
+            return
+        }
+    }
+
     @Test func closingGivesTheRelayedAddressBack() {
         let server = makeServer()
         let peer = GathererPeer([Self.turn()])

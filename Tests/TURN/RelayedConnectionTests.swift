@@ -98,7 +98,7 @@ final class Endpoint: SimulatedPeer {
             case .relayed(let address, let mapped, let server, let preference):
                 agent.addRelayed(address, mapped: mapped, server: server, preference: preference, now: now)
             case .relayedAddressLost(let address, _): agent.removeLocal(base: address, now: now)
-            case .serverFailed: break
+            case .serverFailed, .redirected: break
             case .finished: agent.endLocalCandidates(now: now)
             }
         }

@@ -18,6 +18,8 @@ struct HTTPRequest: Equatable, Sendable {
     var path: String
     /// `Content-Type` as sent.
     var contentType: String?
+    /// `If-Match` as sent.
+    var ifMatch: String?
     /// `Host` and `Origin` as sent; an origin that cannot be read is empty.
     var host: String?
     var origin: String?
@@ -99,10 +101,13 @@ struct HTTPResponse: Equatable, Sendable {
         case 404: "Not Found"
         case 405: "Method Not Allowed"
         case 406: "Not Acceptable"
+        case 409: "Conflict"
         case 411: "Length Required"
+        case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 415: "Unsupported Media Type"
         case 422: "Unprocessable Content"
+        case 428: "Precondition Required"
         case 500: "Internal Server Error"
         case 501: "Not Implemented"
         case 503: "Service Unavailable"

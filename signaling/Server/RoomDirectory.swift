@@ -34,7 +34,15 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         var participants: Set<ConnectionID> = []
         /// In the order of publication: a room's first stream is its oldest.
         var streams: [(name: String, publisher: ConnectionID)] = []
+        /// Who takes what HTTP encoders send, for one name of a stream or for any, in the order of registration.
+        var receivers: [(stream: String?, connection: ConnectionID)] = []
+        /// Of published streams and of received ones alike: the publisher is who sends.
         var subscriptions: [String: Subscription] = [:]
+
+        /// Who receives streams of that name, rather than streams of any.
+        func receiver(of stream: String) -> ConnectionID? {
+            (receivers.first { $0.stream == stream } ?? receivers.first { $0.stream == nil })?.connection
+        }
 
         func publisher(of stream: String) -> ConnectionID? {
             streams.first { $0.name == stream }?.publisher
@@ -127,9 +135,17 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         participants[connection]?.room != nil
     }
 
-    /// The names of a room's streams, oldest first; nil when there is no such room.
-    func streams(in room: String) -> [String]? {
-        rooms[room]?.streams.map(\.name)
+    /// The stream of that name, or the room's oldest; nil when it is not live.
+    func liveStream(in room: String, named name: String?) -> String? {
+        rooms[room]?.streams.first { name == nil || $0.name == name }?.name
+    }
+
+    /// The name of a stream that an encoder may send into the room, or, where it gives none, the one that is waited for
+    /// longest; nil when nobody receives it.
+    func receivedStream(in room: String, named name: String?) -> String? {
+        guard let room = rooms[room] else { return nil }
+        guard let name else { return room.receivers.first.map { $0.stream ?? SignalingProtocol.defaultStream } }
+        return SignalingProtocol.isValid(name: name) && room.receiver(of: name) != nil ? name : nil
     }
 
     // MARK: Messages
@@ -153,6 +169,11 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
                     .streamNotFound, "You do not publish a stream of this name.", inReplyTo: message.type)
             }
             removeStream(stream, in: room, reason: .unpublished)
+        case .receive(let stream):
+            try receive(stream, by: connection, in: try room(of: connection, message), message)
+        case .stopReceiving(let stream):
+            let room = try room(of: connection, message)
+            rooms[room]?.receivers.removeAll { $0.connection == connection && $0.stream == stream }
         case .subscribe(let subscription, let stream, _):
             try subscribe(
                 connection, subscription: subscription, stream: stream, in: try room(of: connection, message), message)
@@ -164,7 +185,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             if let room = participants[connection]?.room { rooms[room]?.subscriptions[subscription] = nil }
             outputs.append(.send(.subscriptionEnded(subscription: subscription, reason: reason), to: other))
         case .welcome, .streamPublished, .streamUnpublished, .participantJoined, .participantLeft,
-            .subscriptionEnded, .error:
+            .receiving, .ingest, .subscriptionEnded, .error:
             throw SignalingError(.notAllowed, "Only the server sends this message.", inReplyTo: message.type)
         }
     }
@@ -217,7 +238,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     ) throws(SignalingError) {
         try Self.check(name: stream, "stream", inReplyTo: message.type)
         guard participants[connection]?.grant?.mayPublish(stream) == true else {
-            throw SignalingError(.notAllowed, "Your token does not let you publish this stream.", inReplyTo: message.type)
+            throw SignalingError(
+                .notAllowed, "Your token does not let you publish this stream.", inReplyTo: message.type)
         }
         let streams = rooms[room]?.streams ?? []
         guard !streams.contains(where: { $0.name == stream }) else {
@@ -230,6 +252,45 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         else { throw SignalingError(.limitReached, "No more streams are taken here.", inReplyTo: message.type) }
         rooms[room]?.streams.append((stream, connection))
         tell(room, .streamPublished(describe(stream, by: connection)))
+    }
+
+    private mutating func receive(
+        _ stream: String?, by connection: ConnectionID, in room: String, _ message: SignalingMessage
+    ) throws(SignalingError) {
+        if let stream { try Self.check(name: stream, "stream", inReplyTo: message.type) }
+        let receivers = rooms[room]?.receivers ?? []
+        if let known = receivers.first(where: { $0.stream == stream }) {
+            guard known.connection == connection else {
+                throw SignalingError(
+                    .streamTaken,
+                    "Another participant receives \(stream.map { "streams named \"\($0)\"" } ?? "any stream") here.",
+                    inReplyTo: message.type)
+            }
+        } else {
+            guard receivers.count < limits.streamsPerRoom,
+                receivers.count(where: { $0.connection == connection }) < limits.streamsPerParticipant
+            else { throw SignalingError(.limitReached, "No more receivers are taken here.", inReplyTo: message.type) }
+            rooms[room]?.receivers.append((stream, connection))
+        }
+        outputs.append(.send(.receiving(stream: stream), to: connection))
+    }
+
+    /// Hands the offer of an HTTP encoder, a participant of the room, to who receives streams of that name.
+    mutating func ingest(subscription: String, stream: String, sdp: String, from connection: ConnectionID) {
+        guard let room = participants[connection]?.room, let receiver = rooms[room]?.receiver(of: stream) else {
+            return refuse(
+                SignalingError(.streamNotFound, "Nobody receives this stream.", subscription: subscription),
+                to: connection)
+        }
+        let taken = rooms[room]?.subscriptions ?? [:]
+        guard taken.values.count(where: { $0.subscriber == receiver }) < limits.subscriptionsPerParticipant else {
+            return refuse(
+                SignalingError(.limitReached, "The receiver takes no more.", subscription: subscription),
+                to: connection)
+        }
+        rooms[room]?.subscriptions[subscription] = Subscription(
+            stream: stream, subscriber: receiver, publisher: connection)
+        outputs.append(.send(.ingest(subscription: subscription, stream: stream, sdp: sdp), to: receiver))
     }
 
     private mutating func subscribe(
@@ -266,6 +327,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard let participant = participants[connection], let room = participant.room else { return }
         participants[connection]?.room = nil
         rooms[room]?.participants.remove(connection)
+        rooms[room]?.receivers.removeAll { $0.connection == connection }
         for stream in rooms[room]?.streams ?? [] where stream.publisher == connection {
             removeStream(stream.name, in: room, reason: reason)
         }
@@ -286,7 +348,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     private mutating func removeStream(_ stream: String, in room: String, reason: SubscriptionEndReason) {
         guard let publisher = rooms[room]?.publisher(of: stream) else { return }
-        for (id, subscription) in rooms[room]?.subscriptions ?? [:] where subscription.stream == stream {
+        for (id, subscription) in rooms[room]?.subscriptions ?? [:]
+        where subscription.stream == stream && subscription.publisher == publisher {
             rooms[room]?.subscriptions[id] = nil
             // A participant may watch its own stream; when it is gone there is nobody to tell.
             let ends: Set = [subscription.subscriber, subscription.publisher]

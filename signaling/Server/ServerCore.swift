@@ -3,7 +3,7 @@ import EmisoraSignalingProtocol
 
 /// Everything the server decides, without sockets: bytes and requests in, bytes and responses out.
 ///
-/// Composes the rooms, the WHEP door and the pages; bounds what one client may do. One mutation, then drain
+/// Composes the rooms, the WHIP and WHEP doors and the pages; bounds what one client may do. One mutation, then drain
 /// `pollOutput()`; call `handleTimeout(now:)` at `nextDeadline`.
 struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     typealias Directory = RoomDirectory<Random>
@@ -19,7 +19,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     struct Settings: Sendable {
-        /// How long a WHEP client waits for the publisher's answer.
+        /// How long an HTTP client waits for the other side's answer.
         var answerTimeout: Duration = .seconds(10)
         var limits = ServerLimits()
         var access = AccessPolicy.open
@@ -37,7 +37,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     private let settings: Settings
     private var directory: Directory
-    private var whep: WHEPGateway<Random>
+    private var endpoints: EndpointGateway<Random>
     private var clients: [ConnectionID: Client] = [:]
     /// Of those that have not joined yet.
     private var joinDeadlines: [ConnectionID: Instant] = [:]
@@ -52,8 +52,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
             random: random, limits: settings.limits, access: settings.access, iceServers: settings.iceServers)
         // A generator is a value: two copies of a seeded one would make the same ids, in tests only, and these two
         // make ids of different things.
-        whep = WHEPGateway(
-            random: random, answerTimeout: settings.answerTimeout, sessionLimit: settings.limits.whepSessions,
+        endpoints = EndpointGateway(
+            random: random, answerTimeout: settings.answerTimeout, sessionLimit: settings.limits.httpSessions,
             access: settings.access, iceServers: settings.iceServers)
     }
 
@@ -122,13 +122,14 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     mutating func requested(_ request: HTTPRequest, id: HTTPRequestID, now: Instant) {
         let path = request.path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-        if path.first == "whep" {
+        if let kind = path.first.flatMap({ EndpointKind(rawValue: String($0)) }) {
             guard settings.origins.allows(request.origin, host: request.host) else {
                 let detail = "Pages of this origin may not use the server; its operator allows them by --allow-origin."
                 return outputs.append(.respond(.problem(403, detail), to: id))
             }
             origins[id] = request.origin
-            whep.handle(request, path: Array(path.dropFirst()), id: id, directory: &directory, now: now)
+            endpoints.handle(
+                request, to: kind, path: Array(path.dropFirst()), id: id, directory: &directory, now: now)
         } else {
             outputs.append(.respond(page(request, path: path), to: id))
         }
@@ -138,7 +139,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     /// The client went away before it had its response.
     mutating func abandoned(_ request: HTTPRequestID) {
         origins[request] = nil
-        whep.abandon(request, directory: &directory)
+        endpoints.abandon(request, directory: &directory)
         settle()
     }
 
@@ -162,11 +163,11 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     // MARK: Time
 
     var nextDeadline: Instant? {
-        [whep.nextDeadline, joinDeadlines.values.min()].compactMap(\.self).min()
+        [endpoints.nextDeadline, joinDeadlines.values.min()].compactMap(\.self).min()
     }
 
     mutating func handleTimeout(now: Instant) {
-        whep.handleTimeout(directory: &directory, now: now)
+        endpoints.handleTimeout(directory: &directory, now: now)
         for (connection, deadline) in joinDeadlines where deadline <= now {
             joinDeadlines[connection] = nil
             directory.refuse(SignalingError(.notJoined, "No \"join\" came in time."), to: connection)
@@ -186,19 +187,19 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         return outputs[nextOutput]
     }
 
-    /// Carries the rooms' outputs to the websocket clients and to the WHEP door, whose own messages may bring more.
+    /// Carries the rooms' outputs to the websocket clients and to the doors, whose own messages may bring more.
     private mutating func settle() {
         while let output = directory.pollOutput() {
             switch output {
-            case .send(let message, let connection) where whep.owns(connection):
-                whep.handle(message, for: connection, directory: &directory)
+            case .send(let message, let connection) where endpoints.owns(connection):
+                endpoints.handle(message, for: connection, directory: &directory)
             case .send(let message, let connection):
                 outputs.append(.send(message.json(), to: connection))
             case .close(let connection):
                 outputs.append(.close(connection))
             }
         }
-        while let (response, request) = whep.pollResponse() {
+        while let (response, request) = endpoints.pollResponse() {
             outputs.append(.respond(sharing(response, for: request), to: request))
         }
     }

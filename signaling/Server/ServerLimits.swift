@@ -5,7 +5,7 @@ package struct ServerLimits: Equatable, Sendable {
     package var streamsPerParticipant = 16
     package var streamsPerRoom = 64
     package var subscriptionsPerParticipant = 64
-    package var whepSessions = 1_000
+    package var httpSessions = 1_000
 
     /// Messages that a client may send at once, and a second in the long run. A viewer sends about ten.
     package var messageBurst = 500
@@ -28,6 +28,23 @@ package struct ServerLimits: Equatable, Sendable {
     package var strangerGrace: Duration = .milliseconds(250)
 
     package init() {}
+
+    /// Those that an operator may set, by their names on the command line.
+    static let adjustable: [(name: String, path: WritableKeyPath<ServerLimits, Int> & Sendable)] = [
+        ("rooms", \.rooms), ("participants", \.participantsPerRoom), ("connections", \.connections),
+        ("connections-per-address", \.connectionsPerAddress), ("strangers", \.strangers),
+        ("strangers-per-address", \.strangersPerAddress), ("messages-per-second", \.messagesPerSecond),
+    ]
+
+    /// Takes `NAME=N`, with N from 1 to a million; `false` for anything else.
+    mutating func take(_ text: String) -> Bool {
+        let parts = text.split(separator: "=", omittingEmptySubsequences: false)
+        guard parts.count == 2, let limit = Self.adjustable.first(where: { $0.name == parts[0] }),
+            let count = Int(parts[1]), (1...1_000_000).contains(count)
+        else { return false }
+        self[keyPath: limit.path] = count
+        return true
+    }
 
     /// These, but for no more connections than a process with that many descriptors can have; some are for other things.
     func within(descriptors: Int) -> Self {

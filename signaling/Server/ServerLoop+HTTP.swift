@@ -30,8 +30,10 @@ extension ServerLoop {
             id: id,
             request: HTTPRequest(
                 method: method, path: String(decoding: path, as: UTF8.self),
-                contentType: header(WSI_TOKEN_HTTP_CONTENT_TYPE, of: socket), host: header(WSI_TOKEN_HOST, of: socket),
-                origin: origin(of: socket), token: token(of: socket)),
+                contentType: header(WSI_TOKEN_HTTP_CONTENT_TYPE, of: socket),
+                ifMatch: header(WSI_TOKEN_HTTP_IF_MATCH, of: socket), host: header(WSI_TOKEN_HOST, of: socket),
+                origin: origin(of: socket),
+                token: token(of: socket)),
             keepAlive: keepsAlive(socket))
         exchangeOfRequest[id] = socket
 

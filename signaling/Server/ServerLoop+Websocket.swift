@@ -25,7 +25,8 @@ extension ServerLoop {
     func confirmUpgrade(_ socket: OpaquePointer) -> Int32 {
         guard header(WSI_TOKEN_UPGRADE, of: socket)?.lowercased() == "websocket" else { return -1 }
         guard !origins.allows(origin(of: socket), host: header(WSI_TOKEN_HOST, of: socket)) else { return 0 }
-        let refusal = HTTPResponse.problem(403, "Pages of this origin may not connect; the operator allows them by --allow-origin.")
+        let refusal = HTTPResponse.problem(
+            403, "Pages of this origin may not connect; the operator allows them by --allow-origin.")
         write(refusal.serialized(head: false, keepAlive: false), to: socket, LWS_WRITE_HTTP_FINAL)
         return -1
     }

@@ -5,7 +5,7 @@ import EmisoraSignalingProtocol
 import Glibc
 import Synchronization
 
-/// The signaling server as a library: rooms over websocket, WHEP, the viewer page, on one port and one thread.
+/// The signaling server as a library: rooms over websocket, WHIP, WHEP, the viewer page, on one port and one thread.
 ///
 /// ```swift
 /// let server = SignalingServer()
@@ -22,7 +22,7 @@ package final class SignalingServer: Sendable {
         package var host = "127.0.0.1"
         /// 0 takes any free port; `start()` returns it.
         package var port: UInt16 = 8080
-        /// How long a WHEP client waits for the publisher's answer before it gets 504.
+        /// How long a WHIP or WHEP client waits for the other side's answer before it gets 504.
         package var answerTimeout: Duration = .seconds(10)
         /// STUN and TURN servers for all who join: W3C `RTCConfiguration.iceServers`.
         package var iceServers: [ICEServerDescription] = []

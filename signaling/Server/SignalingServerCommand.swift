@@ -15,12 +15,19 @@ package enum SignalingServerCommand {
           --certificate FILE.pem --key FILE.pem   https: and wss: in place of http: and ws:; read anew when they change
           --allow-origin ORIGIN      web pages that may connect beside the server's own, such as https://example.org;
                                      may be given several times; * for all
+          --limit NAME=N             another figure than PROTOCOL.md's; may be given several times. Behind a proxy all
+                                     clients have one address. NAME is one of
+                                     \(limits)
           --ice-server URL           stun:HOST[:PORT] or turn:HOST[:PORT][?transport=tcp] or turns:HOST[:PORT], told to all
                                      who join; may be given several times
           --ice-user, --ice-credential   for the TURN servers; who joins can read them
           --turn-secret-file FILE    in place of these: coturn's static-auth-secret; who joins gets credentials of its own
                                      for \(Int(ICEServerList.lifetime / 3600)) hours
         """
+    }
+
+    private static var limits: String {
+        ServerLimits.adjustable.map(\.name).joined(separator: ", ")
     }
 
     enum Parsed: Equatable {
@@ -99,13 +106,14 @@ package enum SignalingServerCommand {
     }
 
     /// What each option with a value may be.
-    private static let expected = [
+    static let expected = [
         "--host": "an address, such as 127.0.0.1",
         "--port": "0 to 65535",
         "--secret-file": "the path of a file", "--turn-secret-file": "the path of a file",
         "--certificate": "the path of a PEM file", "--key": "the path of a PEM file",
         "--allow-origin": "an origin, such as https://example.org, or *",
         "--ice-server": "stun:HOST[:PORT], turn:HOST[:PORT][?transport=udp|tcp] or turns:HOST[:PORT]",
+        "--limit": "NAME=N with a NAME of \(limits)",
         "--ice-user": "a text without control characters", "--ice-credential": "a text without control characters",
     ]
 
@@ -129,6 +137,7 @@ package enum SignalingServerCommand {
         case "--allow-origin":
             guard OriginPolicy.isOrigin(value) else { return false }
             configuration.allowedOrigins.insert(value)
+        case "--limit": return configuration.limits.take(value)
         case "--host": configuration.host = value
         case "--secret-file": configuration.secretFile = value
         case "--turn-secret-file": configuration.turnSecretFile = value

@@ -57,16 +57,16 @@ final class Gathering: @unchecked Sendable {
     private let endpoints: [ServerEndpoint]
     private let hosts: [SocketAddress]
     private let asksRelays: Bool
-    private let environment: Environment
-    private weak var owner: (any GatheringOwner)?
+    let environment: Environment
+    weak var owner: (any GatheringOwner)?
     private var resolved: [Int: [IPAddress]] = [:]
     private var unresolved = 0
     private var nameDeadline: Instant?
-    private var closeDeadline: Instant?
-    private var gatherer: CandidateGatherer?
-    private var sockets: [SocketAddress: UDPSocket] = [:]
-    private var streams: [SocketAddress: TURNStream] = [:]
-    private var urlOfServer: [CandidateGatherer.Server: String] = [:]
+    var closeDeadline: Instant?
+    var gatherer: CandidateGatherer?
+    var sockets: [SocketAddress: UDPSocket] = [:]
+    var streams: [SocketAddress: TURNStream] = [:]
+    var endpointOfServer: [CandidateGatherer.Server: ServerEndpoint] = [:]
     private var servers: Set<SocketAddress> = []
     private var transportOfRelayed: [SocketAddress: ICEServerEndpoint.Transport] = [:]
 
@@ -124,7 +124,7 @@ final class Gathering: @unchecked Sendable {
                 continue
             }
             let added = servers(of: one, at: addresses)
-            for server in added where urlOfServer[server] == nil { urlOfServer[server] = one.url }
+            for server in added where endpointOfServer[server] == nil { endpointOfServer[server] = one }
             list += added
             // A TURN server over UDP tells addresses as STUN servers do; that it may not is no failure.
             if one.endpoint.isRelay, one.endpoint.transport == .udp { list += questions(one, addresses) }
@@ -184,25 +184,6 @@ final class Gathering: @unchecked Sendable {
         return result
     }
 
-    private func open(
-        _ one: ServerEndpoint, to address: SocketAddress, from local: IPAddress
-    ) throws(TURNConnectError) -> SocketAddress {
-        guard one.endpoint.transport == .udp else {
-            let stream = try environment.connector.connect(one.endpoint, to: address, from: local)
-            stream.owner = self
-            streams[stream.localAddress] = stream
-            return stream.localAddress
-        }
-        do throws(SystemError) {
-            let socket = try environment.binder.bind(local)
-            environment.batch.add(socket)
-            sockets[socket.localAddress] = socket
-            return socket.localAddress
-        } catch {
-            throw .system(error)
-        }
-    }
-
     // MARK: Datagrams
 
     /// Whether datagrams from there may be this one's.
@@ -253,7 +234,7 @@ final class Gathering: @unchecked Sendable {
         settle(now: now)
     }
 
-    private func settle(now: Instant) {
+    func settle(now: Instant) {
         while let event = gatherer?.pollEvent() {
             switch event {
             case .serverReflexive(let address, let base, let server):
@@ -265,7 +246,8 @@ final class Gathering: @unchecked Sendable {
                 transportOfRelayed[address] = stream.map { $0.isSecure ? .tls : .tcp } ?? .udp
                 add(.relayed(address, mapped: mapped, server: server, preference: preference), now: now)
             case .serverFailed(let server, let reason):
-                if closeDeadline == nil, let url = urlOfServer[server] { fail(url, reason) }
+                if closeDeadline == nil, let url = endpointOfServer[server]?.url { fail(url, reason) }
+            case .redirected(let server, let address): move(server, to: address, now: now)
             case .relayedAddressLost(let address, let reason): lose(address, reason, now: now)
             case .finished:
                 isFinished = true
@@ -326,19 +308,5 @@ final class Gathering: @unchecked Sendable {
     private func close(_ socket: UDPSocket) {
         socket.close()
         environment.batch.remove(socket)
-    }
-}
-
-extension Gathering: TURNStreamOwner {
-    func stream(_ stream: TURNStream, didReceive message: inout MutableRawSpan) {
-        owner?.gathering(
-            self, didReceive: &message, path: ICEPath(local: stream.localAddress, remote: stream.remoteAddress))
-    }
-
-    func stream(_ stream: TURNStream, didFail reason: String) {
-        streams[stream.localAddress] = nil
-        let now = SystemClock.now()
-        gatherer?.socketFailed(local: stream.localAddress, reason: reason, now: now)
-        settle(now: now)
     }
 }

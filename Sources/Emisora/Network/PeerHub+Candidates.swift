@@ -34,6 +34,20 @@ extension PeerHub {
         endpoints = new
     }
 
+    /// Servers that became known when connections were being made already: those find further addresses by them.
+    func addRoomServers(_ servers: [ICEServer], now: Instant) {
+        let known = endpoints.map(\.endpoint)
+        setRoomServers(servers, now: now)
+        guard endpoints.contains(where: { !known.contains($0.endpoint) }) else { return }
+        for peer in peers {
+            peer.engine.reopenLocalCandidates()
+            if peer.use == .own { gather(hosts: peer.ownSockets.map(\.localAddress), peer: peer, now: now) }
+        }
+        if peers.contains(where: { $0.use == .shared }) {
+            gather(hosts: sockets.map(\.localAddress), peer: nil, now: now)
+        }
+    }
+
     /// The way to the servers may be another one: names are asked for anew, and what failed is tried again.
     func refreshServers(now: Instant) {
         names.forget()

@@ -1,5 +1,6 @@
 import EmisoraCore
 import EmisoraEventLoop
+import EmisoraHTTPClient
 import EmisoraSignalingClient
 
 /// A room joined: publish streams into it, receive streams from it.
@@ -47,7 +48,14 @@ public actor Session {
 
     /// Joins the room of a URL such as `ws://127.0.0.1:8080/demo` or `wss://example.org/demo`; `options.token` is what the
     /// server may ask for.
+    ///
+    /// Or connects to a WHIP or WHEP endpoint (RFC 9725), such as `https://example.org/whip/studio`: a stream that is
+    /// published then goes to that server, or the stream that it has is there to be subscribed to. What the server says
+    /// of itself comes with the first request, so a wrong address shows in `publish` and `subscribe`.
     public static func connect(to url: String, options: Options = Options()) async throws(SessionError) -> Session {
+        if let endpoint = HTTPURL(url) {
+            return try await open(HTTPChannel(endpoint: endpoint, options: options), options)
+        }
         let parsed: SignalingURL
         do throws(SignalingURLError) {
             parsed = try SignalingURL(url)
@@ -125,6 +133,36 @@ public actor Session {
         } cancel: {
             $0.cancelSubscribe(id)
         }
+    }
+
+    /// Receives what an HTTP encoder (WHIP, RFC 9725: OBS, GStreamer, a browser) sends into the room; returns when the
+    /// room's server knows of it. The encoder posts to `http://HOST:PORT/whip/ROOM/STREAM`, and
+    /// `subscriptionConnected` follows.
+    ///
+    /// ```swift
+    /// try await session.receive(Subscriber(videoSink: myView), as: "studio")
+    /// for await case .subscriptionEnded(stream: "studio", _) in session.events {
+    ///     try await session.receive(Subscriber(videoSink: myView), as: "studio")  // for the next encoder
+    /// }
+    /// ```
+    ///
+    /// A subscriber takes one encoder. Others are told to come back later until there is another one; the name stays
+    /// this session's until ``stopReceiving(_:)``.
+    ///
+    /// - Parameter stream: the name under which encoders send; `nil`: any that nobody else receives.
+    /// - Throws: ``SessionError/refused(code:message:)`` where another participant receives that name.
+    public func receive(_ subscriber: Subscriber, as stream: String? = nil) async throws(SessionError) {
+        let attempt = core.nextAttempt()
+        try await core.wait {
+            $0.receive(subscriber, as: stream, attempt: attempt, $1)
+        } cancel: {
+            $0.completeReceive(stream, attempt: attempt, .failure(.cancelled))
+        }
+    }
+
+    /// Gives a name back; what is being received goes on.
+    public func stopReceiving(_ stream: String? = nil) {
+        core.stopReceiving(stream)
     }
 
     /// Ends receiving, and waits for the subscriber's threads.

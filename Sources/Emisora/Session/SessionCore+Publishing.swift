@@ -30,10 +30,13 @@ extension SessionCore {
         publications[publisher.name]?.announced = completion
         publications[publisher.name]?.attempt = attempt
         channel.send(.publish(stream: publisher.name))
-        schedule(after: .seconds(10)) { [weak self] in
+        let patience = channel.answerTimeout
+        schedule(after: patience) { [weak self] in
             self?.completeAnnouncement(
                 of: publisher.name, attempt: attempt,
-                .failure(.timedOut("The server did not confirm the stream \(publisher.name) within 10 s.")))
+                .failure(
+                    .timedOut(
+                        "The server did not confirm the stream \(publisher.name) within \(patience.inSeconds) s.")))
         }
     }
 

@@ -16,18 +16,12 @@ extension SessionCore {
     ) {
         let now = SystemClock.now()
         guard let hub else { return completion(.failure(.invalidState("The session is closed."))) }
-        let media: [PeerConfiguration.Media] = [
-            .init(.audio, sends: false, receives: true, isStereo: subscriber.options.audioChannels == 2),
-            .init(.video, sends: false, receives: true),
-        ]
-        guard let peer = hub.makePeer(media: media, sockets: .own, owner: self, now: now) else {
+        guard let peer = hub.makePeer(media: Self.media(of: subscriber), sockets: .own, owner: self, now: now) else {
             return completion(.failure(.system("The session has too many connections.")))
         }
         let reception = Reception(subscriber: subscriber, peer: peer, now: now)
         do {
-            try subscriber.begin { [weak self, loop] in
-                loop.execute { [weak self] in self?.requestKeyFrame(ofSubscription: id) }
-            }
+            try begin(subscriber, id: id)
             let offer = offerer == .publisher ? "" : try peer.engine.makeOffer()
             hub.add(reception)
             subscriptions[id] = Subscription(stream: stream, reception: reception, answered: completion)
@@ -36,8 +30,22 @@ extension SessionCore {
             hub.close(peer, now: now)
             return completion(.failure(error as? SessionError ?? .system("\(error)")))
         }
-        schedule(after: .seconds(10)) { [weak self] in
+        schedule(after: channel.answerTimeout) { [weak self] in
             self?.failUnanswered(id)
+        }
+    }
+
+    static func media(of subscriber: Subscriber) -> [PeerConfiguration.Media] {
+        [
+            .init(.audio, sends: false, receives: true, isStereo: subscriber.options.audioChannels == 2),
+            .init(.video, sends: false, receives: true),
+        ]
+    }
+
+    /// Starts a subscriber's threads; what it needs of its sender goes by the subscription of that id.
+    func begin(_ subscriber: Subscriber, id: String) throws(SessionError) {
+        try subscriber.begin { [weak self, loop] in
+            loop.execute { [weak self] in self?.requestKeyFrame(ofSubscription: id) }
         }
     }
 
@@ -46,7 +54,8 @@ extension SessionCore {
         channel.send(.bye(subscription: id, reason: .timedOut))
         endSubscription(
             id, reason: "timedOut",
-            error: .timedOut("The publisher of \(subscription.stream) did not answer within 10 s."))
+            error: .timedOut(
+                "The publisher of \(subscription.stream) did not answer within \(channel.answerTimeout.inSeconds) s."))
     }
 
     private func requestKeyFrame(ofSubscription id: String) {
@@ -67,6 +76,7 @@ extension SessionCore {
     }
 
     func removeReception(of subscriber: Subscriber) {
+        if let waiting = receivers.first(where: { $0.value.waiting === subscriber }) { stopReceiving(waiting.key) }
         guard let id = subscriptions.first(where: { $0.value.reception.subscriber === subscriber })?.key,
             let subscription = subscriptions.removeValue(forKey: id)
         else { return }

@@ -51,6 +51,8 @@ final class SessionCore: @unchecked Sendable {
     var random = SecureRandom()
     var publications: [String: Publication] = [:]
     var subscriptions: [String: Subscription] = [:]
+    /// Names of streams that HTTP encoders may send to us, `nil` for any.
+    var receivers: [String?: Receiver] = [:]
     var roomStreams: [StreamDescription] = []
     private var participantID = ""
     private var welcomed: Completion?
@@ -134,6 +136,7 @@ final class SessionCore: @unchecked Sendable {
             publication.announced?(.failure(.invalidState("The session was closed.")))
         }
         publications.removeAll()
+        for stream in receivers.keys { stopReceiving(stream) }
         if isWelcome { channel.send(.leave) }
         channel.close()
         hub?.shutdown(now: SystemClock.now())
@@ -149,6 +152,7 @@ final class SessionCore: @unchecked Sendable {
         guard !isShutDown else { return }
         switch event {
         case .connected: break
+        case .iceServers(let servers): hub?.addRoomServers(servers.map(ICEServer.init), now: SystemClock.now())
         case .message(let message): handle(message, now: SystemClock.now())
         case .disconnected(let reason):
             if isWelcome {
@@ -185,7 +189,10 @@ final class SessionCore: @unchecked Sendable {
         case .subscriptionEnded(let subscription, let reason), .bye(let subscription, let reason):
             handleEnd(subscription, reason: reason, now: now)
         case .error(let error): handle(error)
-        case .join, .publish, .unpublish, .leave, .participantJoined, .participantLeft: break
+        case .receiving(let stream): handleReceiving(stream)
+        case .ingest(let subscription, let stream, let sdp):
+            handleIngest(subscription, stream: stream, offer: sdp, now: now)
+        case .join, .publish, .unpublish, .receive, .stopReceiving, .leave, .participantJoined, .participantLeft: break
         }
     }
 
@@ -196,6 +203,7 @@ final class SessionCore: @unchecked Sendable {
             emit(.signalingRestored)
             // A server that came back knows nothing of us.
             for name in publications.keys.sorted() { channel.send(.publish(stream: name)) }
+            registerReceiversAgain()
         }
         wasWelcome = true
         lastRefusal = nil
@@ -204,9 +212,13 @@ final class SessionCore: @unchecked Sendable {
     }
 
     private func handle(_ error: SignalingError) {
-        let refusal = SessionError.refused(code: error.code.rawValue, message: error.message)
+        let refusal: SessionError =
+            error.code == .unreachable
+            ? .connectFailed(error.message) : .refused(code: error.code.rawValue, message: error.message)
         if let id = error.subscription, subscriptions[id] != nil {
             endSubscription(id, reason: error.message, error: refusal)
+        } else if error.inReplyTo == "receive" {
+            failReceives(refusal)
         } else if error.inReplyTo == "publish" || error.code == .streamTaken {
             for name in publications.keys.sorted() {
                 if publications[name]?.isAnnounced == false {

@@ -1,6 +1,6 @@
 /// Why a session could not do what was asked.
 public enum SessionError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The URL is not of the form `ws://HOST:PORT/ROOM` or `wss://HOST:PORT/ROOM`.
+    /// The URL is not of the form `ws://HOST:PORT/ROOM` or `wss://HOST:PORT/ROOM`, and of no HTTP endpoint.
     case invalidURL(String)
     /// The signaling server could not be reached within the time-out.
     case connectFailed(String)
@@ -19,7 +19,9 @@ public enum SessionError: Error, Equatable, Sendable, CustomStringConvertible {
 
     public var description: String {
         switch self {
-        case .invalidURL(let url): "\(url) is no session URL; it should look like ws://127.0.0.1:8080/ROOM or wss://HOST/ROOM."
+        case .invalidURL(let url):
+            "\(url) is no session URL; it should look like ws://127.0.0.1:8080/ROOM or wss://HOST/ROOM, or http(s)://HOST/… "
+                + "of a WHIP or WHEP endpoint."
         case .connectFailed(let reason): reason
         case .refused(let code, let message): "The server refused (\(code)): \(message)"
         case .cancelled: "The task was cancelled."

@@ -6,10 +6,16 @@ import Synchronization
 protocol SignalingChannel: AnyObject, Sendable {
     /// Who offers where the application does not say.
     var usualOfferer: Offerer { get }
+    /// How long to wait for what the other side has to confirm or to answer.
+    var answerTimeout: Duration { get }
     /// Begins; `onEvent` is called on a thread of the channel's own and must not block.
     func open(onEvent: @escaping @Sendable (SignalingClientEvent) -> Void)
     func send(_ message: SignalingMessage)
     func close()
+}
+
+extension SignalingChannel {
+    var answerTimeout: Duration { .seconds(10) }
 }
 
 /// Through a signaling server, with reconnect.

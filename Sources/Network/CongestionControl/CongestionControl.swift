@@ -114,6 +114,13 @@ package struct CongestionControl: Sendable {
         sent.add(byteCount: byteCount, now: now)
     }
 
+    /// Sending is taken up again after the peer's silence had ended it.
+    package mutating func resume(now: Instant) {
+        restoreRate()
+        heardAt = now
+        decide(nil, now: now)
+    }
+
     @discardableResult
     package mutating func handle(_ feedback: TransportFeedback) -> CongestionDecision {
         let now = feedback.receivedAt
@@ -203,11 +210,14 @@ package struct CongestionControl: Sendable {
     /// the way from the safe rate up would take most of a minute.
     private mutating func isBackFromOutage(longerThan gap: Duration, now: Instant) -> Bool {
         guard let heardAt, now - heardAt > gap, sent.isSending(now: now) else { return false }
-        if let before = rateBeforeSilence.take(), before / 2 > lossBased.bitsPerSecond {
-            lossBased.restart(at: before / 2)
-            delayBased = DelayBasedControl(bitsPerSecond: before / 2)
-        }
+        restoreRate()
         return true
+    }
+
+    private mutating func restoreRate() {
+        guard let before = rateBeforeSilence.take(), before / 2 > lossBased.bitsPerSecond else { return }
+        lossBased.restart(at: before / 2)
+        delayBased = DelayBasedControl(bitsPerSecond: before / 2)
     }
 
     /// Whether the path carried all that was wanted so far.
@@ -231,6 +241,7 @@ package struct CongestionControl: Sendable {
         trend.usage == .over && queue.delay < Self.leastQueue ? .normal : trend.usage
     }
 
+    @discardableResult
     private mutating func decide(_ lowered: CongestionDecision.Reason?, now: Instant) -> CongestionDecision {
         var limit = Double(options.ceiling.bitsPerSecond)
         var reason = CongestionDecision.Reason.ceiling

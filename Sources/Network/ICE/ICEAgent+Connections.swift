@@ -76,7 +76,9 @@ extension ICEAgent {
             connectAttempts[address, default: 0] < Self.maximumAttempts
         else { return }
         unconnected.append(address)
-        if connectAt == nil { connectAt = now + Self.connectDelay }
+        // During a restart over TCP there is no need to find out anew that UDP does not work.
+        let delay = selectedPath?.transport == .tcp ? .zero : Self.connectDelay
+        if connectAt == nil { connectAt = now + delay }
     }
 
     mutating func connectIfDue(now: Instant) {

@@ -115,6 +115,7 @@ extension PeerEngine {
                 events.append(.remoteSourceEnded)
             }
         }
+        heedPause()
         announceTarget()
         if let roundTrip = inboundRoundTripTime { videoReceiver?.roundTripTime = roundTrip }
     }

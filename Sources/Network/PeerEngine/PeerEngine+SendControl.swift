@@ -106,12 +106,27 @@ extension PeerEngine {
     // MARK: Time
 
     func handleSendTimeout(now: Instant) {
-        if let trip = sending.handleTimeout(now: now), state != .failed {
+        let trip = sending.handleTimeout(now: now)
+        if let trip, state != .failed {
             ice.close()
             enter(.failed, reason: trip.description)
         }
+        heedPause()
         if let due = resumeVideoAt, due <= now { resumeVideo(now: now) }
         announceTarget()
+    }
+
+    /// Pictures that a circuit breaker holds back are of no use later; when it lets go the peer needs a key frame.
+    func heedPause() {
+        let isPaused = sending.isPaused.contains(.media)
+        guard videoSender != nil, isPaused != isVideoPaused else { return }
+        isVideoPaused = isPaused
+        isWaitingForKeyFrame = true
+        if isPaused {
+            _ = videoSender?.dropQueuedFrames()
+        } else {
+            events.append(.keyFrameNeeded)
+        }
     }
 
     private func resumeVideo(now: Instant) {

@@ -38,6 +38,8 @@ package final class PeerEngine<Security: TransportSecurity> {
     var events: [PeerEvent] = []
     /// The subscriber has no reference picture: frames wait for a key frame.
     var isWaitingForKeyFrame = true
+    /// A circuit breaker holds pictures back.
+    var isVideoPaused = false
     var isSecurityStarted = false
     var remoteFingerprints: [Fingerprint] = []
     /// DTLS datagrams of the peer that overtook the answer to our own check on their path.
@@ -107,7 +109,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// Queues an encoded picture for this peer.
     package func sendVideo(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> FrameSendResult {
         guard videoSender != nil else { return negotiated == nil ? .notConnected : .notNegotiated }
-        guard isReadyForMedia else { return .notConnected }
+        guard isReadyForMedia, !sending.isPaused.contains(.media) else { return .notConnected }
         if isWaitingForKeyFrame, !frame.isKeyFrame {
             return resumeVideoAt == nil ? .waitingForKeyFrame : .congestion
         }
@@ -129,7 +131,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// Queues an encoded stretch of sound for this peer.
     package func sendAudio(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> FrameSendResult {
         guard audioSender != nil else { return negotiated == nil ? .notConnected : .notNegotiated }
-        guard isReadyForMedia else { return .notConnected }
+        guard isReadyForMedia, !sending.isPaused.contains(.audio) else { return .notConnected }
         return audioSender?.enqueue(frame, captureTime: captureTime, now: now) == .queued
             ? .queued : .queueFull
     }
@@ -218,6 +220,8 @@ package final class PeerEngine<Security: TransportSecurity> {
                 startSecurityIfPossible(now: now)
                 feedEarlyDatagrams(now: now)
                 lastPath = path
+                sending.pathChanged(now: now)
+                heedPause()
                 events.append(.selectedPathChanged)
             case .stateChanged(.disconnected): enter(.disconnected, reason: "The peer has not answered for 8 s.")
             case .stateChanged(.connected):

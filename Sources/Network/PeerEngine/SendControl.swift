@@ -11,13 +11,10 @@ struct SendControl {
         case video
     }
 
-    /// Longer than RFC 8083's three least intervals of 5 s, so that a path that is lost altogether is ended by consent
-    /// (RFC 7675), which can tell it from one that loses RTCP alone; participants of RTP give up each other after five
-    /// intervals (RFC 3550 §6.3.5).
-    private static let reportTimeout: Duration = .seconds(27)
     /// libwebrtc reports on sound every five seconds.
     private static let audioReportInterval: Duration = .seconds(5)
-    private static let audioReportTimeout: Duration = .seconds(35)
+    /// Of sound, whose bitrate is what it is: it cannot do with a tenth.
+    private static let leastAudioRate: DataRate = .bitsPerSecond(.max)
     /// A smaller change of the target is not worth a change of the encoder's.
     private static let worthwhileChange = 0.02
 
@@ -30,7 +27,11 @@ struct SendControl {
     private var audioBreaker: CircuitBreaker
     private var notification: TemporaryMaximumBitrate?
     private var announcedTarget: DataRate
+    /// What the application lets be sent.
+    private var wantedCeiling: DataRate
     private var hasSent = false
+    /// Streams whose breakers let nothing go at present.
+    private(set) var isPaused: Pacer.Waiting = []
     /// When the pacer lets the next packet go; `nil`: nothing waits, or only for feedback.
     private(set) var nextPacketAt: Instant?
 
@@ -38,13 +39,12 @@ struct SendControl {
         control = CongestionControl(CongestionControl.Options(), now: now)
         pacer = Pacer(rate: control.decision.pacingRate)
         announcedTarget = control.decision.targetBitrate
-        var video = CircuitBreaker.Options()
-        video.reportTimeout = Self.reportTimeout
-        videoBreaker = CircuitBreaker(video)
+        wantedCeiling = control.options.ceiling
+        videoBreaker = CircuitBreaker()
         var audio = CircuitBreaker.Options()
         audio.frameInterval = .milliseconds(20)
         audio.reportInterval = Self.audioReportInterval
-        audio.reportTimeout = Self.audioReportTimeout
+        audio.leastRate = Self.leastAudioRate
         audioBreaker = CircuitBreaker(audio)
     }
 
@@ -53,8 +53,9 @@ struct SendControl {
 
     /// Bounds the rate, and before anything is sent sets where it starts.
     mutating func setMaximum(_ ceiling: DataRate, start: DataRate, now: Instant) {
+        wantedCeiling = ceiling
         if hasSent {
-            control.setCeiling(ceiling, now: now)
+            heedBreakers(now: now)
         } else {
             var options = control.options
             options.ceiling = ceiling
@@ -68,6 +69,7 @@ struct SendControl {
 
     /// What may leave now; `nil`: nothing, before ``nextPacketAt``.
     mutating func next(of waiting: Pacer.Waiting, now: Instant) -> Pacer.Kind? {
+        let waiting = waiting.subtracting(isPaused)
         let kind = pacer.next(of: waiting, inFlightByteCount: adapter.inFlightByteCount, now: now)
         if kind == nil {
             nextPacketAt = pacer.nextDeadline(
@@ -111,11 +113,13 @@ struct SendControl {
     // MARK: Feedback
 
     mutating func handle(_ feedback: TransportWideFeedback, now: Instant) {
+        reported(now: now)
         control.handle(adapter.handle(feedback, now: now))
         follow()
     }
 
     mutating func handle(_ feedback: CongestionControlFeedback, now: Instant) {
+        reported(now: now)
         control.handle(adapter.handle(feedback, now: now))
         follow()
     }
@@ -130,11 +134,48 @@ struct SendControl {
         case .audio: audioBreaker.handle(block, roundTripTime: roundTripTime ?? .zero, now: now)
         case .video: videoBreaker.handle(block, roundTripTime: roundTripTime ?? .zero, now: now)
         }
+        // Whoever reports on one of the streams is there for the other, too, though it may have nothing of it to tell.
+        reported(now: now)
+        heedBreakers(now: now)
         follow()
     }
 
     /// A receiver reported: its requests stay (RFC 5104 §4.2.1.2).
-    mutating func heard(from ssrc: UInt32, now: Instant) { limits.heard(from: ssrc, now: now) }
+    mutating func heard(from ssrc: UInt32, now: Instant) {
+        limits.heard(from: ssrc, now: now)
+        videoBreaker.heard(now: now)
+        audioBreaker.heard(now: now)
+        heedBreakers(now: now)
+    }
+
+    private mutating func reported(now: Instant) {
+        videoBreaker.reported(now: now)
+        audioBreaker.reported(now: now)
+        heedBreakers(now: now)
+    }
+
+    /// Media goes by another path from now on.
+    mutating func pathChanged(now: Instant) {
+        videoBreaker.pathChanged()
+        audioBreaker.pathChanged()
+        heedBreakers(now: now)
+    }
+
+    /// What the breakers have to say of rate and streams; gives why sending has to end, if it has to.
+    @discardableResult
+    private mutating func heedBreakers(now: Instant) -> CircuitBreaker.Trip? {
+        let video = videoBreaker.poll(now: now)
+        let audio = audioBreaker.poll(now: now)
+        let before = isPaused
+        isPaused = []
+        if video != .send { isPaused.formUnion([.media, .retransmission]) }
+        if audio != .send { isPaused.insert(.audio) }
+        if isPaused.isEmpty, !before.isEmpty { control.resume(now: now) }
+        let ceiling = min(wantedCeiling, videoBreaker.ceiling ?? wantedCeiling)
+        if ceiling != control.options.ceiling { control.setCeiling(ceiling, now: now) }
+        for case .end(let trip) in [video, audio] { return trip }
+        return nil
+    }
 
     mutating func handle(_ estimate: ReceiverEstimatedMaximumBitrate, now: Instant) {
         limits.handle(estimate)
@@ -174,7 +215,7 @@ struct SendControl {
             control.processInterval(now: now)
             follow()
         }
-        return videoBreaker.poll(now: now) ?? audioBreaker.poll(now: now)
+        return heedBreakers(now: now)
     }
 
     /// A target that differs from the one told last by enough to be told.

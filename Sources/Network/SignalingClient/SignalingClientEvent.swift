@@ -5,6 +5,8 @@ package enum SignalingClientEvent: Equatable, Sendable {
     /// The connection is open and `join` is on its way; `.message(.welcome)` follows when the server took it.
     case connected
     case message(SignalingMessage)
+    /// STUN and TURN servers that an HTTP endpoint named with its answer.
+    case iceServers([ICEServerDescription])
     /// The connection could not be made or was lost. The client tries again by itself until `close()`.
     case disconnected(SignalingDisconnectReason)
 }

@@ -27,6 +27,8 @@ final class SignalingClientLoop: @unchecked Sendable {
 
     private var socket: OpaquePointer?
     private var attempting = false
+    /// Why the server's certificate was not accepted in this attempt.
+    private var certificateProblem: String?
     private var delay: Duration
     private var incoming: [UInt8] = []
     private var oversized = false
@@ -114,7 +116,8 @@ final class SignalingClientLoop: @unchecked Sendable {
             if let path = settings.certificateAuthorities, access(path, R_OK) != 0 {
                 // libwebsockets would go on without, and no certificate would ever do.
                 let reason = String(cString: strerror(errno))
-                onEvent(.disconnected(.connectFailed("the certificate authorities cannot be read from \(path): \(reason)")))
+                onEvent(
+                    .disconnected(.connectFailed("the certificate authorities cannot be read from \(path): \(reason)")))
                 return
             }
             info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
@@ -174,6 +177,7 @@ final class SignalingClientLoop: @unchecked Sendable {
     private func attempt() {
         guard let context = shared.withLock({ $0.closing ? nil : $0.context }) else { return }
         attempting = true
+        certificateProblem = nil
         let made = url.host.withCString { host in
             "/\(url.room)".withCString { path in
                 url.authority.withCString { authority in
@@ -279,14 +283,26 @@ final class SignalingClientLoop: @unchecked Sendable {
     }
 
     fileprivate func handle(
-        _ socket: OpaquePointer?, _ reason: lws_callback_reasons, _ data: UnsafeMutableRawPointer?, _ length: Int
+        _ socket: OpaquePointer?, _ reason: lws_callback_reasons, _ user: UnsafeMutableRawPointer?,
+        _ data: UnsafeMutableRawPointer?, _ length: Int
     ) -> Int32 {
         switch reason {
         case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
             if let socket = self.socket, !shared.withLock(\.queue.isEmpty) { lws_callback_on_writable(socket) }
         case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
+            if let certificateProblem {
+                failed(
+                    "the certificate of \(url.host) is not accepted: \(certificateProblem); if it is your own server, name "
+                        + "the file of its certificate authority")
+                return 0
+            }
             let why = data.map { String(decoding: UnsafeRawBufferPointer(start: $0, count: length), as: UTF8.self) }
             failed("\(url.authority) did not accept the connection" + (why.map { " (\($0))" } ?? ""))
+        case LWS_CALLBACK_OPENSSL_PERFORM_SERVER_CERT_VERIFICATION:
+            // `length` is OpenSSL's verdict, which stands.
+            if length == 0, let user {
+                certificateProblem = emisora_lws_certificate_problem(user).map { String(cString: $0) }
+            }
         case LWS_CALLBACK_CLIENT_ESTABLISHED:
             // The token goes to nobody but the server of the URL, by the way that the URL says.
             guard let socket, !url.isSecure || lws_is_ssl(socket) != 0 else { return -1 }
@@ -320,5 +336,5 @@ private func signalingClientCallback(
 ) -> Int32 {
     guard let socket, let context = lws_get_context(socket), let object = lws_context_user(context) else { return 0 }
     return Unmanaged<SignalingClientLoop>.fromOpaque(object).takeUnretainedValue()
-        .handle(socket, reason, data, length)
+        .handle(socket, reason, user, data, length)
 }

@@ -56,7 +56,8 @@ package struct AccessClaims: Equatable, Codable, Sendable {
 
     /// Text of that length whose JSON is twice as long at the most: all streams of a room go into one `welcome`.
     package static func isAllowed(data: String) -> Bool {
-        data.utf8.count <= maximumDataByteCount && data.utf8.allSatisfy { $0 >= 0x20 || [0x09, 0x0A, 0x0D].contains($0) }
+        data.utf8.count <= maximumDataByteCount
+            && data.utf8.allSatisfy { $0 >= 0x20 || [0x09, 0x0A, 0x0D].contains($0) }
     }
 
     package func json() -> [UInt8] {

@@ -44,6 +44,8 @@ package struct SignalingError: Error, Equatable, Sendable {
         package static let notAllowed = Self(rawValue: "notAllowed")
         /// One of the server's limits (rooms, participants, streams, subscriptions) is reached.
         package static let limitReached = Self(rawValue: "limitReached")
+        /// A server was not reached; clients say so to themselves.
+        package static let unreachable = Self(rawValue: "unreachable")
         /// Messages come faster than the server takes them from one client.
         package static let tooManyMessages = Self(rawValue: "tooManyMessages")
     }

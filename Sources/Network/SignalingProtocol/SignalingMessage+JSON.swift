@@ -60,9 +60,10 @@ extension SignalingMessage {
 
 extension SignalingMessage: Codable {
     enum Kind: String {
-        case join, publish, unpublish, leave
+        case join, publish, unpublish, receive, stopReceiving, leave
         case subscribe, offer, answer, candidate, bye
-        case welcome, streamPublished, streamUnpublished, participantJoined, participantLeft, subscriptionEnded, error
+        case welcome, streamPublished, streamUnpublished, participantJoined, participantLeft, receiving, ingest
+        case subscriptionEnded, error
     }
 
     private enum Key: String, CodingKey {
@@ -75,6 +76,8 @@ extension SignalingMessage: Codable {
         case .join: .join
         case .publish: .publish
         case .unpublish: .unpublish
+        case .receive: .receive
+        case .stopReceiving: .stopReceiving
         case .leave: .leave
         case .subscribe: .subscribe
         case .offer: .offer
@@ -86,6 +89,8 @@ extension SignalingMessage: Codable {
         case .streamUnpublished: .streamUnpublished
         case .participantJoined: .participantJoined
         case .participantLeft: .participantLeft
+        case .receiving: .receiving
+        case .ingest: .ingest
         case .subscriptionEnded: .subscriptionEnded
         case .error: .error
         }
@@ -107,6 +112,8 @@ extension SignalingMessage: Codable {
                 token: try fields.decodeIfPresent(BearerToken.self, forKey: .token))
         case .publish: self = .publish(stream: try text(.stream))
         case .unpublish: self = .unpublish(stream: try text(.stream))
+        case .receive: self = .receive(stream: try fields.decodeIfPresent(String.self, forKey: .stream))
+        case .stopReceiving: self = .stopReceiving(stream: try fields.decodeIfPresent(String.self, forKey: .stream))
         case .leave: self = .leave
         case .subscribe:
             self = .subscribe(
@@ -127,6 +134,10 @@ extension SignalingMessage: Codable {
             self = .participantJoined(
                 id: try text(.id), data: try fields.decodeIfPresent(String.self, forKey: .data))
         case .participantLeft: self = .participantLeft(id: try text(.id))
+        case .receiving: self = .receiving(stream: try fields.decodeIfPresent(String.self, forKey: .stream))
+        case .ingest:
+            self = .ingest(
+                subscription: try text(.subscription), stream: try text(.stream), sdp: try text(.sdp))
         case .subscriptionEnded:
             self = .subscriptionEnded(subscription: try text(.subscription), reason: try reason())
         case .error:
@@ -150,7 +161,9 @@ extension SignalingMessage: Codable {
             try fields.encode(stream, forKey: .stream)
         case .leave:
             break
-        case .subscribe(let subscription, let stream, let sdp):
+        case .receive(let stream), .stopReceiving(let stream), .receiving(let stream):
+            try fields.encodeIfPresent(stream, forKey: .stream)
+        case .subscribe(let subscription, let stream, let sdp), .ingest(let subscription, let stream, let sdp):
             try fields.encode(subscription, forKey: .subscription)
             try fields.encode(stream, forKey: .stream)
             try fields.encode(sdp, forKey: .sdp)

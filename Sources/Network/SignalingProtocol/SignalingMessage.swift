@@ -11,6 +11,10 @@ package enum SignalingMessage: Equatable, Sendable {
     /// Announces a stream; everyone in the room, the publisher too, then gets `streamPublished`.
     case publish(stream: String)
     case unpublish(stream: String)
+    /// Registers as the receiver of what HTTP encoders (WHIP) send into the room under that name, or, without one, under
+    /// any name that nobody registered for. `receiving` confirms it.
+    case receive(stream: String?)
+    case stopReceiving(stream: String?)
     case leave
 
     // Relayed: the server passes these on to the other side of the subscription as they are.
@@ -35,6 +39,10 @@ package enum SignalingMessage: Equatable, Sendable {
     /// `data` is what the newcomer's token says of it.
     case participantJoined(id: String, data: String? = nil)
     case participantLeft(id: String)
+    /// Answer to `receive`.
+    case receiving(stream: String?)
+    /// To a receiver: the offer of an encoder that wants to send. It answers, or says `bye`.
+    case ingest(subscription: String, stream: String, sdp: String)
     case subscriptionEnded(subscription: String, reason: SubscriptionEndReason)
     case error(SignalingError)
 }

@@ -7,6 +7,9 @@ package enum SignalingProtocol {
     /// The longest message in bytes of UTF-8.
     package static let maximumMessageSize = 65_536
 
+    /// The name of a stream that nobody named.
+    package static let defaultStream = "main"
+
     /// Paths of the HTTP side; no room and no stream may bear these names.
     package static let reservedNames: Set<String> = [
         "api", "assets", "favicon", "healthz", "metrics", "readyz", "robots", "static", "whep", "whip",

@@ -43,6 +43,8 @@ package struct CandidateGatherer {
         /// `preference`: better is greater; UDP before streams, which delay what follows a loss.
         case relayed(SocketAddress, mapped: SocketAddress, server: IPAddress, preference: UInt16)
         case serverFailed(Server, reason: String)
+        /// A server that a stream leads to asks to use another one: connect there and call `move`, or `moveFailed`.
+        case redirected(Server, to: SocketAddress)
         /// A relayed address ended though it was to be kept.
         case relayedAddressLost(SocketAddress, reason: String)
         /// All servers have answered or had their time. No address comes after this one; but where a NAT was restarted,
@@ -63,24 +65,26 @@ package struct CandidateGatherer {
     package static let patience: Duration = .seconds(10)
     /// RFC 8445 §14.2: between new transactions.
     private static let startInterval: Duration = .milliseconds(5)
-    private static let maximumRedirections = 3
+    static let maximumRedirections = 3
 
-    private var random: RandomSource
+    var random: RandomSource
     private var waiting: [Server] = []
     private var bindings: [STUNBinding] = []
-    private var relays: [Relay] = []
+    var relays: [Relay] = []
     private var nextStartAt = Instant.distantFuture
     private var endsAt = Instant.distantFuture
     private var mapped: [SocketAddress: Set<SocketAddress>] = [:]
     private var indexOfRelayed: [SocketAddress: Int] = [:]
-    private var events: [Event] = []
+    var events: [Event] = []
 
-    private struct Relay {
-        let server: Server
+    struct Relay {
+        var server: Server
         var client: TURNClient
         let preference: UInt16
         /// Servers that have sent us on, so that they cannot do so in a circle.
         var visited: Set<SocketAddress>
+        /// A connection to the server that it was sent on to is being made.
+        var isMoving = false
     }
 
     /// - Parameter servers: In the order of preference. Of those that would use one five-tuple twice, such as a relay's
@@ -303,28 +307,11 @@ package struct CandidateGatherer {
         finishIfDone(now: now)
     }
 
-    /// RFC 8489 §10: on from the same socket, but never back and not for ever. A stream would need another connection.
-    private mutating func follow(_ alternate: SocketAddress, _ index: Int, now: Instant) -> Bool {
-        let relay = relays[index]
-        let isInUse = relays.contains {
-            $0.client.configuration.server == alternate && $0.client.configuration.local == relay.server.local
-        }
-        guard !relay.server.isStream, alternate.ip.family == relay.server.local.ip.family, alternate.port != 0,
-            relay.visited.count <= Self.maximumRedirections, !relay.visited.contains(alternate), !isInUse
-        else { return false }
-        relays[index].visited.insert(alternate)
-        var configuration = relay.client.configuration
-        configuration.server = alternate
-        relays[index].client = TURNClient(configuration, random: random.split())
-        relays[index].client.start(now: now)
-        return true
-    }
-
-    private mutating func finishIfDone(now: Instant) {
+    mutating func finishIfDone(now: Instant) {
         guard endsAt != .distantFuture else { return }
         let isAsking =
             !waiting.isEmpty || bindings.contains { $0.mappedAddress == nil && $0.nextDeadline != nil }
-            || relays.contains { $0.client.state == .allocating }
+            || relays.contains { $0.client.state == .allocating || $0.isMoving }
         guard !isAsking || now >= endsAt else { return }
         endsAt = .distantFuture
         // An address that comes after the end could not be told to anybody (RFC 8838 §13).

@@ -158,9 +158,9 @@
       const figures = { state: peer.connectionState, ...(sound ? sound.figures() : {}),
         ...(pictures ? pictures.figures() : {}), now: performance.now() };
       for (const report of (await peer.getStats()).values()) {
-        if (report.type === (sends ? 'outbound-rtp' : 'inbound-rtp') && report.kind === 'video') {
-          Object.assign(figures, report);
-        }
+        if (report.type !== (sends ? 'outbound-rtp' : 'inbound-rtp')) continue;
+        if (report.kind === 'video') Object.assign(figures, report);
+        else figures.audio = { ...report };
       }
       return figures;
     },

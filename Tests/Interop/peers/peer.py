@@ -23,7 +23,8 @@ class Connection:
         raise NotImplementedError
 
     def figures(self):
-        """W3C webrtc-stats names in one flat dictionary, with what was measured on the decoded media beside them:
+        """W3C webrtc-stats names of the pictures in one flat dictionary, where the peer has them those of the sound under
+        `audio`, with what was measured on the decoded media beside them:
         `firstFrameAt` (seconds of CLOCK_MONOTONIC), `longestFrameGap` (seconds), `audioRMS` (0…1) and
         `audioFrequency` (Hz), both of the last half second of sound."""
         raise NotImplementedError

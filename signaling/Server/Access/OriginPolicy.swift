@@ -48,7 +48,9 @@ struct OriginPolicy: Equatable, Sendable {
         let scheme = text[..<slashes.lowerBound]
         let authority = text[slashes.upperBound...]
         return !scheme.isEmpty && !authority.isEmpty
-            && authority.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && ![0x22, 0x23, 0x2F, 0x3F, 0x40, 0x5C].contains($0) }
+            && authority.utf8.allSatisfy {
+                $0 > 0x20 && $0 < 0x7F && ![0x22, 0x23, 0x2F, 0x3F, 0x40, 0x5C].contains($0)
+            }
     }
 
     private static func isLoopback(_ origin: String) -> Bool {

@@ -9,6 +9,13 @@ static inline size_t emisora_lws_pre(void) { return LWS_PRE; }
 /// RFC 8996: nothing before TLS 1.2; macros Swift cannot see.
 static inline long emisora_lws_no_old_tls(void) { return SSL_OP_NO_TLSv1 | SSL_OP_NO_TLSv1_1; }
 
+/// What is wrong with a certificate, in OpenSSL's words; `verification` is the `user` of
+/// LWS_CALLBACK_OPENSSL_PERFORM_SERVER_CERT_VERIFICATION. NULL: nothing.
+static inline const char *_Nullable emisora_lws_certificate_problem(void *_Nonnull verification) {
+    int error = X509_STORE_CTX_get_error((X509_STORE_CTX *)verification);
+    return error == X509_V_OK ? NULL : X509_verify_cert_error_string(error);
+}
+
 /// A timer of the service loop with the pointer that libwebsockets' own has no room for.
 typedef struct emisora_lws_timer {
     lws_sorted_usec_list_t entry;

@@ -97,8 +97,12 @@ class Endpoint:
         wanted = ("outbound-rtp" if self._sends else "inbound-rtp")
         for report in (await self._peer.get_stats()).values():
             entry = json.loads(json.dumps(report.to_json() if hasattr(report, "to_json") else dict(report)))
-            if entry["type"] == wanted and entry["kind"] == "video":
+            if entry["type"] != wanted:
+                continue
+            if entry["kind"] == "video":
                 figures.update(entry)
+            else:
+                figures["audio"] = entry
         return figures
 
     async def restart_gaps(self):
