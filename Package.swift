@@ -194,10 +194,11 @@ let package = Package(
             name: "EmisoraTests",
             dependencies: [
                 "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
-                "EmisoraICE", "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient",
-                "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSTUN",
+                "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
             ],
             path: "Tests/Emisora"),
+        .testTarget(name: "EmisoraHTTPClientTests", dependencies: ["EmisoraHTTPClient"], path: "Tests/HTTPClient"),
         .testTarget(name: "EmisoraCoreTests", dependencies: ["EmisoraCore"], path: "Tests/Core"),
         .testTarget(name: "EmisoraRTPTests", dependencies: ["EmisoraCore", "EmisoraRTP"], path: "Tests/RTP"),
         .testTarget(name: "EmisoraSDPTests", dependencies: ["EmisoraCore", "EmisoraSDP"], path: "Tests/SDP"),
@@ -288,3 +289,10 @@ let package = Package(
     swiftLanguageModes: [.v6],
     cLanguageStandard: .gnu11
 )
+
+// `scripts/fuzz`: needs the fuzzer's runtime, without which it cannot be linked.
+if Context.environment["EMISORA_FUZZER"] != nil {
+    package.products.append(.executable(name: "emisora-fuzz", targets: ["emisora-fuzz"]))
+    package.targets.append(
+        .executableTarget(name: "emisora-fuzz", dependencies: ["EmisoraFuzz"], path: "Tests/Fuzz/Fuzzer"))
+}

@@ -46,6 +46,8 @@ public struct PublisherStatistics: Sendable {
     /// without receivers.
     public var availableOutgoingBitrate: DataRate?
     public var qualityLimitationReason: QualityLimitationReason
+    /// One for each of ``Publisher/Options/encodings``; empty without simulcast.
+    public var encodings: [EncodingStatistics]
     public var delivery: [DeliveryLedger]
     /// One for each present receiver.
     public var transports: [TransportStatistics]
@@ -131,6 +133,7 @@ extension SessionCore {
             roundTripTime: peers.compactMap { $0.remoteInboundVideo?.roundTripTime }.max(),
             targetBitrate: rates.targetBitrate, availableOutgoingBitrate: rates.availableOutgoingBitrate,
             qualityLimitationReason: limitation(of: publication.fanout, rates),
+            encodings: encodingStatistics(publication, peers),
             delivery: Array(publication.fanout.ledgers.values) + [publication.pastDelivery],
             transports: publication.peers.values.map(transportStatistics),
             lastError: video.lastError ?? audio.lastError)
@@ -184,9 +187,8 @@ struct OutboundTotals {
     private(set) var firCount: UInt64 = 0
 
     mutating func add(_ peer: PeerStatistics) {
-        framesSent += peer.outboundVideo?.framesSent ?? 0
-        for stream in [peer.outboundVideo, peer.outboundAudio] {
-            guard let stream else { continue }
+        for layer in peer.outboundLayers { framesSent += layer.outbound.framesSent }
+        for stream in peer.outboundLayers.map(\.outbound) + [peer.outboundAudio].compactMap({ $0 }) {
             packetsSent += stream.packetsSent
             bytesSent += stream.bytesSent
             retransmittedPacketsSent += stream.retransmittedPacketsSent

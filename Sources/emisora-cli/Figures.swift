@@ -23,12 +23,31 @@ struct PublishFigures: Encodable {
     var targetBitrate: Int?
     var availableOutgoingBitrate: Int?
     var qualityLimitationReason = "none"
+    /// Of a publisher with several sizes, each of them.
+    var encodings: [EncodingFigures] = []
     var subscribersTotal = 0
     /// Of the receivers that were there last.
     var transports: [TransportFigures] = []
     /// From the start to the first encoded picture.
     var timeToFirstFrameMs: Double?
     var duration = 0.0
+}
+
+/// One size of the pictures.
+struct EncodingFigures: Encodable {
+    var rid: String
+    var frameWidth: Int
+    var frameHeight: Int
+    var framesEncoded: UInt64
+    var bytesEncoded: UInt64
+
+    init(_ statistics: EncodingStatistics) {
+        rid = statistics.rid
+        frameWidth = statistics.frameWidth
+        frameHeight = statistics.frameHeight
+        framesEncoded = statistics.framesEncoded
+        bytesEncoded = statistics.bytesEncoded
+    }
 }
 
 struct WatchFigures: Encodable {

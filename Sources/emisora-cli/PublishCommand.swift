@@ -8,6 +8,7 @@ struct PublishCommand {
     private var audio = AudioSource.automatic
     private var wish = CameraWish()
     private var bitrate = DataRate.kilobitsPerSecond(1_500)
+    private var sizes = 1
     private var rotation = VideoRotation.none
     private var playoutDelay: ClosedRange<Duration>?
     private var duration: Double?
@@ -73,6 +74,13 @@ struct PublishCommand {
             .init(name: "bitrate", values: "10k-100M", help: "video bits a second (1500k)") {
                 set(\.bitrate, Arguments.bitrate($0).map(DataRate.bitsPerSecond))
             },
+            .init(
+                name: "simulcast", values: "1-3",
+                help: "sizes for an SFU to choose from, each with sides half as long (1)"
+            ) {
+                guard let sizes = Int($0), (1...3).contains(sizes) else { return false }
+                return set(\.sizes, sizes)
+            },
             .init(name: "rotate", values: "0|90|180|270", help: "degrees clockwise that pictures must be turned (0)") {
                 set(\.rotation, Int($0).flatMap(VideoRotation.init))
             },
@@ -129,7 +137,9 @@ struct PublishCommand {
             videoCapture: try video.makeCapture(
                 wish, clicks: clicks, films: films, cameraLog: cameraLog),
             audioCapture: try audio.makeCapture(clicks: clicks, with: video, films: films),
-            options: .init(videoBitrate: bitrate, playoutDelay: playoutDelay))
+            options: .init(
+                videoBitrate: bitrate, playoutDelay: playoutDelay,
+                encodings: sizes > 1 ? VideoEncoding.halving(sizes) : []))
         publisher.videoRotation = rotation
         let packets = try PacketDumpFile(dumpPackets)
         var options = sessionOptions

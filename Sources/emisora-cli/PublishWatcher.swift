@@ -102,6 +102,7 @@ actor PublishWatcher {
         figures.firCount = now.firCount
         figures.audioFramesEncoded = now.audioFramesEncoded
         figures.totalEncodeTime = now.totalEncodeTime.inSeconds
+        figures.encodings = now.encodings.map(EncodingFigures.init)
         figures.targetBitrate = now.targetBitrate?.bitsPerSecond
         // At the end there is nobody any more; what was known of the last ones stays.
         if let available = now.availableOutgoingBitrate {

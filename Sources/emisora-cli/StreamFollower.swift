@@ -30,7 +30,7 @@ actor StreamFollower {
             case .streamPublished(let name): if !receives { await follow([name]) }
             case .subscriptionConnected: wasConnected = true
             case .subscriptionEnded(_, let reason):
-                Terminal.note("The stream ended (\(reason)); waiting for it to come back.")
+                if subscriber != nil { Terminal.note("The stream ended (\(reason)); waiting for it to come back.") }
                 await keepFigures()
                 subscriber = nil
                 await receiveOrFollow()

@@ -94,7 +94,7 @@ def test_film_plays_in_a_browser_over_whep_in_its_colours(server, publish, chrom
             await peer.setRemoteDescription({type: 'answer', sdp});
             const location = response.headers.get('Location');
             peer.onicecandidate = (e) => { if (e.candidate) fetch(location, {method: 'PATCH',
-                headers: {'Content-Type': 'application/trickle-ice-sdpfrag'},
+                headers: {'Content-Type': 'application/trickle-ice-sdpfrag', 'If-Match': response.headers.get('ETag')},
                 body: 'a=mid:0\\r\\na=' + e.candidate.candidate + '\\r\\n'}); };
             return {status: response.status, location};
         })()""")

@@ -146,5 +146,9 @@ class JanusSession:
     def start(self, handle, answer):
         self.request(handle, {"request": "start"}, {"type": "answer", "sdp": answer})
 
+    def configure(self, handle, **fields):
+        """Changes what a subscriber gets, such as `substream` of a simulcast."""
+        self.request(handle, {"request": "configure", **fields})
+
     def close(self):
         self._connection.__exit__(None, None, None)

@@ -5,7 +5,7 @@ import pytest
 from authority import Authority
 from browsers import BROWSERS
 from coturn import Coturn, outside_address
-from fixtures import started  # noqa: F401
+from fixtures import server, started  # noqa: F401
 from lab import Lab
 
 

@@ -38,12 +38,12 @@ class Host:
         # Nobody else is on the cable: an IPv6 address need not wait until it is found to be unique.
         self("ip", "addr", "add", address, "dev", interface, *(["nodad"] if ":" in address else []), *options)
 
-    def address(self, interface, flag):
-        """The IPv6 address with that flag, such as `temporary`, as soon as there is one that may be used."""
+    def address(self, interface, flag, but="tentative"):
+        """The IPv6 address with that flag, such as `temporary`, and without another one, as soon as there is one."""
         deadline = time.monotonic() + 20
         while True:
             for line in self("ip", "-6", "-o", "addr", "show", "dev", interface, "scope", "global", flag).splitlines():
-                if "tentative" not in line:
+                if but not in line.split():
                     return line.split()[3].split("/")[0]
             assert time.monotonic() < deadline, f"{interface} has no {flag} address"
             time.sleep(0.05)

@@ -219,6 +219,20 @@ def test_a_new_certificate_is_shown_to_new_connections_and_old_ones_go_on(starte
     assert server.interrupt() == 0
 
 
+def test_who_never_finishes_the_handshake_is_ended(started, authority, tls):
+    server = started(Server, options=tls_options(tls))
+    silent = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(40)]
+    silent[0].sendall(b"\x16\x03\x01\x02\x00\x01")
+    # Among them a newcomer is heard at once, and they are gone after five seconds at the latest.
+    assert shown_certificate(server.port, authority.certificate)[0] == "turn.test"
+    for one in silent:
+        try:
+            assert one.recv(100) == b""
+        except ConnectionResetError:
+            pass
+        one.close()
+
+
 @pytest.mark.parametrize("what", ["nothing", "no key", "not PEM", "another key"])
 def test_a_certificate_that_cannot_be_used_is_named_at_the_start(authority, tls, tmp_path, what):
     options = tls_options(tls)

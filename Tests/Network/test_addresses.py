@@ -117,6 +117,18 @@ def test_a_temporary_address_is_told_in_place_of_the_one_that_stays(started, ipv
     assert transport["remoteAddress"].startswith(f"[{LEFT}]:")
 
 
+def test_an_address_that_another_machine_has_is_not_told(started, ipv6):
+    left, middle, right = ipv6
+    middle.add_address("left", "fd77:1::8/64")
+    left("ip", "addr", "add", "fd77:1::8/64", "dev", "eth0")
+    # As long as it is not known to be unique an address may not be used (RFC 4862 §5.4), and this one never will be.
+    assert left.address("eth0", "dadfailed", but="permanent") == "fd77:1::8"
+    server = started(Server, host="::", command=middle.command)
+    publish(started, left, f"ws://[{MIDDLE}]:{server.port}/demo")
+    candidates = offered_candidates(right, "fd77:2::1", server.port)
+    assert {one["address"] for one in candidates} == {LEFT}
+
+
 def test_loopback_is_told_only_where_there_is_nothing_else(started, lab):
     alone, right = lab.host("alone"), lab.host("right")
     server = started(Server, host="0.0.0.0", command=alone.command)

@@ -4,7 +4,9 @@ import json
 import pytest
 
 from coturn import Coturn, outside_address
+from peers.browser_peer import BrowserPeer
 from processes import Process, Server
+from room import Room
 
 LIVE = "window.emisora && window.emisora.state === 'live'"
 PAIR = """(async () => {
@@ -78,15 +80,18 @@ def test_a_server_that_cannot_be_used_is_told_in_words(started, coturn, authorit
     assert watcher.figures()["transport"]["remoteCandidateType"] in ("host", "prflx")
 
 
+def url_for_browsers(url):
+    """Firefox wants a name to look for in the certificate; this one leads nowhere outside of the browser."""
+    return url.replace("localhost", "turn.test").replace("127.0.0.1", outside_address())
+
+
 @pytest.mark.parametrize("transport", list(URLS))
 def test_browsers_play_by_the_relay_alone(started, coturn, authority, browser, transport):
     url = URLS[transport](coturn)
     options = ["--relay-only"]
     if transport == "tls":
-        # Firefox wants a name to look for in the certificate; that one leads nowhere outside of the browser.
         options += ["--ice-server", url, *coturn.credentials, "--ice-ca", authority.certificate]
-        url = url.replace("localhost", "turn.test")
-    server = started(Server, options=["--ice-server", url.replace("127.0.0.1", outside_address()), *coturn.credentials])
+    server = started(Server, options=["--ice-server", url_for_browsers(url), *coturn.credentials])
     # Where it has none of its own the publisher takes the room's servers.
     publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", *options)
     publisher.wait_for_text("Publishing")
@@ -99,6 +104,30 @@ def test_browsers_play_by_the_relay_alone(started, coturn, authority, browser, t
     assert publisher.interrupt() == 0
     figures = publisher.figures()["transports"][0]
     assert (figures["localCandidateType"], figures["relayProtocol"]) == ("relay", transport)
+
+
+@pytest.mark.parametrize("transport", list(URLS))
+def test_browsers_send_by_the_relay_alone(started, server, coturn, authority, browser, transport):
+    url = URLS[transport](coturn)
+    peer = BrowserPeer(browser.name, browser)
+    servers = [{"urls": url_for_browsers(url), "username": coturn.USER, "credential": coturn.PASSWORD}]
+    room = Room(server.room("demo"))
+    try:
+        room.publish(lambda: peer.connection(
+            sends=True, configuration={"iceServers": servers, "iceTransportPolicy": "relay"}))
+        watcher = started(Process, "watch", server.room("demo"), "--frames", 30, "--timeout", 60, "--relay-only",
+                          "--ice-server", url, *coturn.credentials, "--ice-ca", authority.certificate)
+        while watcher.process.poll() is None:
+            room.pump(wait=0.1)
+    finally:
+        room.close()
+    assert watcher.wait() == 0, watcher.stderr()
+    figures = watcher.figures()
+    # Firefox's tone begins later than its pictures: that there is sound has to do.
+    assert figures["totalSamplesReceived"] > 0
+    transport_figures = figures["transport"]
+    assert (transport_figures["localCandidateType"], transport_figures["relayProtocol"]) == ("relay", transport)
+    assert transport_figures["remoteCandidateType"] == "relay"
 
 
 @pytest.mark.parametrize("transport", list(URLS))

@@ -93,12 +93,15 @@ import Testing
         "a=ssrc:4294967296 cname:x", "a=ssrc:-1", "a=ssrc-group:FID 1 x", "a=msid:", "a=candidate:1 1 udp 1 192.0.2.1",
         "a=candidate:1 0 udp 1 192.0.2.1 5 typ host", "a=candidate:1 1 udp 1 192.0.2.1 65536 typ host",
         "a=candidate:1 1 udp 1 192.0.2.1 5 kind host", "v=1", "v=0", "o=- 1 2 IN IP4 127.0.0.1", "c=IN IP4", "t=0",
-        "b=AS", "b=AS:x", "a=rid:", "a=rid:1", "a=rid:1 both", "a=rid:a.b send", "a=rid:1 send pt=", "a=rid:1 send pt=1,,2",
+        "b=AS", "b=AS:x",
+        "a=rid:", "a=rid:1", "a=rid:1 both", "a=rid:a.b send", "a=rid:1 send pt=", "a=rid:1 send pt=1,,2",
         "a=rid:1 send max-width=1;pt=96", "a=rid:1 send max-width=x", "a=rid:1 send max-br=-1", "a=rid:1 send ;",
-        "a=rid:1 send max-fs=1 2", "a=simulcast:", "a=simulcast:send", "a=simulcast:both 1", "a=simulcast:send 1 send 2",
+        "a=rid:1 send max-fs=1 2", "a=simulcast:", "a=simulcast:send", "a=simulcast:both 1",
+        "a=simulcast:send 1 send 2",
         "a=simulcast:send 1;;2", "a=simulcast:send 1,", "a=simulcast:send ~", "a=simulcast:send ~~1",
         "a=simulcast:send 1;1", "a=simulcast:send 1 recv", "a=simulcast:send rid=1;2", "a=simulcast:send a:b",
-        "a=simulcast:send 1;2;3;4;5;6;7;8;9", "a=simulcast:send 1,2,3,4,5,6,7,8,9", "nonsense", "a", "a=mid:v\rm=audio 9 x 0", "a=x\u{0}y",
+        "a=simulcast:send 1;2;3;4;5;6;7;8;9", "a=simulcast:send 1,2,3,4,5,6,7,8,9", "nonsense", "a",
+        "a=mid:v\rm=audio 9 x 0", "a=x\u{0}y",
     ])
     func refusesAMalformedLineByItsNumber(line: String) {
         let offer = Given.offer()

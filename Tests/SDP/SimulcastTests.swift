@@ -30,7 +30,8 @@ import Testing
 
     @Test("RFC 8851 §10: formats, numbers, dependencies and what is not known are read as they stand")
     func readsRIDs() throws {
-        let text = "hi-1_x send pt=96,97;max-width=1280;max-height=720;max-fps=30;max-fs=3600;max-br=1500000;max-pps=9;"
+        let text =
+            "hi-1_x send pt=96,97;max-width=1280;max-height=720;max-fps=30;max-fs=3600;max-br=1500000;max-pps=9;"
             + "max-bpp=0.05;depend=a,b;x-new=some:thing;flag"
         let rid = try #require(RIDLine(parsing: Substring(text)))
         #expect(rid.id == "hi-1_x" && rid.direction == .send && rid.formats == ["96", "97"])
@@ -86,8 +87,10 @@ import Testing
     @Test(
         "RFC 8851 §6.3: a stream that cannot have our codec is passed over, and formats are no more than the answer's",
         arguments: [
-            (["a=rid:h send pt=99", "a=rid:m send pt=99,100,101;max-width=640", "a=simulcast:send h;m"], "m",
-                "a=rid:m recv pt=100,101;max-width=640\r\na=simulcast:recv m\r\n"),
+            (
+                ["a=rid:h send pt=99", "a=rid:m send pt=99,100,101;max-width=640", "a=simulcast:send h;m"], "m",
+                "a=rid:m recv pt=100,101;max-width=640\r\na=simulcast:recv m\r\n"
+            ),
             (["a=rid:h send pt=99", "a=rid:m send pt=100", "a=simulcast:send h,m"], "m", "a=rid:m recv pt=100\r\n"),
             (["a=rid:h send", "a=rid:m send", "a=simulcast:send ~h;m"], "m", "a=rid:m recv\r\n"),
             // A name that no a=rid explains, or one of the other direction.

@@ -152,6 +152,44 @@ import Testing
         #expect(!world.closed.contains(connection))
     }
 
+    @Test(
+        arguments: [
+            (AccessRole.subscriber, nil, nil, false), (.subscriber, "camera", "camera", false),
+            (.publisher, nil, nil, true),
+            (.publisher, nil, "camera", true), (.publisher, "camera", "camera", true),
+            (.publisher, "camera", "screen", false),
+            (.publisher, "camera", nil, false), (.moderator, nil, nil, true),
+        ] as [(AccessRole, String?, String?, Bool)])
+    func whoMayPublishMayReceiveFromEncoders(
+        _ role: AccessRole, _ own: String?, _ stream: String?, _ isAllowed: Bool
+    ) throws {
+        var world = Self.world()
+        let connection = try Self.join(&world, Self.token(role, stream: own))
+        try world.say(.receive(stream: stream), connection)
+        #expect(Self.error(world.messages[connection])?.code == (isAllowed ? nil : .notAllowed))
+    }
+
+    @Test func anEncoderSendsTheStreamOfItsToken() throws {
+        var world = Self.world()
+        let receiver = try Self.join(&world, Self.token(.publisher))
+        try world.say(.receive(stream: nil), receiver)
+        let offer = Self.offer.replacing("recvonly", with: "sendonly")
+        for (token, path, status) in [
+            (nil, "/whip/demo", 401), (Self.token(.publisher, room: "other"), "/whip/demo", 401),
+            (Self.token(.subscriber), "/whip/demo/camera", 403),
+            (Self.token(.publisher, stream: "camera"), "/whip/demo/screen", 403),
+        ] {
+            let id = try Self.ask(&world, .post, path, token, type: "application/sdp", offer)
+            #expect(world.responses[id]?.status == status)
+        }
+        _ = try Self.ask(
+            &world, .post, "/whip/demo", Self.token(.publisher, stream: "camera"), type: "application/sdp", offer)
+        guard case .ingest(_, "camera", _)? = world.messages[receiver]?.last else {
+            Issue.record("the receiver was not asked")
+            return
+        }
+    }
+
     @Test func everyRoleMayWatch() throws {
         var world = Self.world()
         let publisher = try Self.join(&world, Self.token(.publisher))

@@ -420,6 +420,49 @@ import Testing
         }
     }
 
+    // MARK: Access
+
+    @Test("RFC 9725 §4.7: whoever sends needs a token that may publish the stream") func tokens() throws {
+        var scene = try Scene(.whip)
+        scene.world.core = AccessTests.world().core
+        let receiver = scene.world.core.opened(room: "demo", token: AccessTests.token(.subscriber), now: scene.world.now)
+        try scene.world.say(.join(version: 1, room: "demo"), receiver)
+        try scene.world.say(.receive(stream: "camera"), receiver)
+        func ask(
+            _ method: HTTPRequest.Method, _ path: String, _ token: BearerToken?, _ body: String, type: String
+        ) throws -> HTTPResponse? {
+            scene.world.requests += 1
+            let id = HTTPRequestID(number: scene.world.requests)
+            scene.world.core.requested(
+                HTTPRequest(
+                    method: method, path: path, contentType: type, ifMatch: "*", token: token, body: Array(body.utf8)),
+                id: id, now: scene.world.now)
+            try scene.world.drain()
+            return scene.world.responses[id]
+        }
+        func post(_ token: BearerToken?, _ path: String = "/whip/demo/camera") throws -> HTTPResponse? {
+            try ask(.post, path, token, Self.offer(.whip), type: "application/sdp")
+        }
+        let anonymous = try #require(try post(nil))
+        #expect(anonymous.status == 401 && anonymous.header("WWW-Authenticate") == "Bearer")
+        #expect(try post(AccessTests.token(.publisher, room: "other"))?.status == 401)
+        #expect(try post(AccessTests.token(.subscriber))?.status == 403)
+        #expect(try post(AccessTests.token(.publisher, stream: "other"))?.status == 403)
+        #expect(scene.world.messages[receiver]?.last == .receiving(stream: "camera"))
+        // A token for one stream names it as well.
+        #expect(try post(AccessTests.token(.publisher, stream: "camera"), "/whip/demo") == nil)
+        guard case .ingest(let session, "camera", _)? = scene.world.messages[receiver]?.last else {
+            Issue.record("the receiver was not asked")
+            return
+        }
+        try scene.world.say(.answer(subscription: session, sdp: Self.answer), receiver)
+        let path = "/whip/demo/camera/\(session)"
+        #expect(try ask(.patch, path, nil, Self.fragment(), type: Self.fragmentType)?.status == 401)
+        #expect(try ask(.delete, path, nil, "", type: "")?.status == 401)
+        #expect(try ask(.options, path, nil, "", type: "")?.status == 204)
+        #expect(try ask(.delete, path, AccessTests.token(.publisher), "", type: "")?.status == 200)
+    }
+
     // MARK: Receivers
 
     @Test func withoutAReceiverAnEncoderGets404() throws {

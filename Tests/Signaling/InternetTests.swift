@@ -267,6 +267,45 @@ import Testing
         }
     }
 
+    /// Each stream of a publisher that leaves is a message of some 1120 bytes, and all come at once.
+    @Test(arguments: [(220, false), (250, true)])
+    func whoHas256KiBWaitingIsCutOff(_ streams: Int, _ isCut: Bool) async throws {
+        try await Self.withSecret {
+            $0.limits.streamsPerRoom = streams
+            $0.limits.streamsPerParticipant = streams
+        } _: { port, token in
+            let watcher = RecordingClient(port: port, token: try token("--role", "subscriber"))
+            _ = try await watcher.welcome()
+            let data = String(repeating: "x", count: 1024)
+            let publisher = RecordingClient(port: port, token: try token("--role", "publisher", "--data", data))
+            _ = try await publisher.welcome()
+            // One by one, so that nothing waits before they end.
+            for number in 0..<streams {
+                publisher.send(.publish(stream: "stream-\(1000 + number)"))
+                try await watcher.message("streamPublished \(number)") { message in
+                    if case .streamPublished(let one) = message, one.stream == "stream-\(1000 + number)" {
+                        ()
+                    } else {
+                        nil
+                    }
+                }
+            }
+            publisher.close()
+            if isCut {
+                try await watcher.next("the end") { $0 == .disconnected(.connectionLost) ? () : nil }
+            } else {
+                try await watcher.message("the last") { message in
+                    if case .streamUnpublished(let one) = message, one.stream == "stream-\(999 + streams)" {
+                        ()
+                    } else {
+                        nil
+                    }
+                }
+            }
+            watcher.close()
+        }
+    }
+
     // MARK: Pages
 
     @Test(arguments: [

@@ -20,7 +20,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         case close(ConnectionID)
     }
 
-    private struct Subscription {
+    struct Subscription {
         var stream: String
         var subscriber: ConnectionID
         var publisher: ConnectionID
@@ -30,7 +30,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         }
     }
 
-    private struct Room {
+    struct Room {
         var participants: Set<ConnectionID> = []
         /// In the order of publication: a room's first stream is its oldest.
         var streams: [(name: String, publisher: ConnectionID)] = []
@@ -49,7 +49,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         }
     }
 
-    private struct Participant {
+    struct Participant {
         var id: String
         /// The room in the connection's URL; nil admits any.
         var allowedRoom: String?
@@ -60,13 +60,14 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     private var random: Random
-    private let limits: ServerLimits
+    let limits: ServerLimits
     private let access: AccessPolicy
     private let iceServers: ICEServerList
     private var lastConnection: UInt64 = 0
-    private var participants: [ConnectionID: Participant] = [:]
-    private var rooms: [String: Room] = [:]
-    private var outputs: [Output] = []
+    // Touched by the extension for subscriptions, too.
+    var participants: [ConnectionID: Participant] = [:]
+    var rooms: [String: Room] = [:]
+    var outputs: [Output] = []
     private var nextOutput = 0
 
     /// - Parameter iceServers: What every participant is told to connect with.
@@ -254,113 +255,6 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         tell(room, .streamPublished(describe(stream, by: connection)))
     }
 
-    private mutating func receive(
-        _ stream: String?, by connection: ConnectionID, in room: String, _ message: SignalingMessage
-    ) throws(SignalingError) {
-        if let stream { try Self.check(name: stream, "stream", inReplyTo: message.type) }
-        let receivers = rooms[room]?.receivers ?? []
-        if let known = receivers.first(where: { $0.stream == stream }) {
-            guard known.connection == connection else {
-                throw SignalingError(
-                    .streamTaken,
-                    "Another participant receives \(stream.map { "streams named \"\($0)\"" } ?? "any stream") here.",
-                    inReplyTo: message.type)
-            }
-        } else {
-            guard receivers.count < limits.streamsPerRoom,
-                receivers.count(where: { $0.connection == connection }) < limits.streamsPerParticipant
-            else { throw SignalingError(.limitReached, "No more receivers are taken here.", inReplyTo: message.type) }
-            rooms[room]?.receivers.append((stream, connection))
-        }
-        outputs.append(.send(.receiving(stream: stream), to: connection))
-    }
-
-    /// Hands the offer of an HTTP encoder, a participant of the room, to who receives streams of that name.
-    mutating func ingest(subscription: String, stream: String, sdp: String, from connection: ConnectionID) {
-        guard let room = participants[connection]?.room, let receiver = rooms[room]?.receiver(of: stream) else {
-            return refuse(
-                SignalingError(.streamNotFound, "Nobody receives this stream.", subscription: subscription),
-                to: connection)
-        }
-        let taken = rooms[room]?.subscriptions ?? [:]
-        guard taken.values.count(where: { $0.subscriber == receiver }) < limits.subscriptionsPerParticipant else {
-            return refuse(
-                SignalingError(.limitReached, "The receiver takes no more.", subscription: subscription),
-                to: connection)
-        }
-        rooms[room]?.subscriptions[subscription] = Subscription(
-            stream: stream, subscriber: receiver, publisher: connection)
-        outputs.append(.send(.ingest(subscription: subscription, stream: stream, sdp: sdp), to: receiver))
-    }
-
-    private mutating func subscribe(
-        _ connection: ConnectionID, subscription: String, stream: String, in room: String, _ message: SignalingMessage
-    ) throws(SignalingError) {
-        guard SignalingProtocol.isValid(subscription: subscription) else {
-            throw SignalingError(
-                .invalidName, "A subscription's id is 16 to 64 of the characters A-Z a-z 0-9 _ -.",
-                inReplyTo: message.type)
-        }
-        let taken = rooms[room]?.subscriptions ?? [:]
-        guard taken[subscription] == nil else {
-            throw SignalingError(
-                .subscriptionTaken, "This subscription exists; make the id of random bits.", inReplyTo: message.type)
-        }
-        guard let publisher = rooms[room]?.publisher(of: stream) else {
-            throw SignalingError(
-                .streamNotFound, "No stream of this name is live in the room.", inReplyTo: message.type,
-                subscription: subscription)
-        }
-        guard taken.values.count(where: { $0.subscriber == connection }) < limits.subscriptionsPerParticipant else {
-            throw SignalingError(
-                .limitReached, "No more subscriptions from one participant.", inReplyTo: message.type,
-                subscription: subscription)
-        }
-        rooms[room]?.subscriptions[subscription] = Subscription(
-            stream: stream, subscriber: connection, publisher: publisher)
-        outputs.append(.send(message, to: publisher))
-    }
-
-    // MARK: Ends
-
-    private mutating func remove(_ connection: ConnectionID, reason: SubscriptionEndReason) {
-        guard let participant = participants[connection], let room = participant.room else { return }
-        participants[connection]?.room = nil
-        rooms[room]?.participants.remove(connection)
-        rooms[room]?.receivers.removeAll { $0.connection == connection }
-        for stream in rooms[room]?.streams ?? [] where stream.publisher == connection {
-            removeStream(stream.name, in: room, reason: reason)
-        }
-        for (id, subscription) in rooms[room]?.subscriptions ?? [:] {
-            guard let other = subscription.other(than: connection) else { continue }
-            rooms[room]?.subscriptions[id] = nil
-            outputs.append(.send(.subscriptionEnded(subscription: id, reason: reason), to: other))
-        }
-        guard let left = rooms[room] else { return }
-        if left.participants.isEmpty {
-            rooms[room] = nil
-        } else {
-            for publisher in Set(left.streams.map(\.publisher)) {
-                outputs.append(.send(.participantLeft(id: participant.id), to: publisher))
-            }
-        }
-    }
-
-    private mutating func removeStream(_ stream: String, in room: String, reason: SubscriptionEndReason) {
-        guard let publisher = rooms[room]?.publisher(of: stream) else { return }
-        for (id, subscription) in rooms[room]?.subscriptions ?? [:]
-        where subscription.stream == stream && subscription.publisher == publisher {
-            rooms[room]?.subscriptions[id] = nil
-            // A participant may watch its own stream; when it is gone there is nobody to tell.
-            let ends: Set = [subscription.subscriber, subscription.publisher]
-            for end in ends where participants[end]?.room == room && (end != publisher || reason == .unpublished) {
-                outputs.append(.send(.subscriptionEnded(subscription: id, reason: reason), to: end))
-            }
-        }
-        rooms[room]?.streams.removeAll { $0.name == stream }
-        tell(room, .streamUnpublished(describe(stream, by: publisher)))
-    }
-
     // MARK: Checks
 
     private func grant(
@@ -373,7 +267,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         }
     }
 
-    private func room(
+    func room(
         of connection: ConnectionID, _ message: SignalingMessage
     ) throws(SignalingError) -> String {
         guard let room = participants[connection]?.room else {
@@ -395,7 +289,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         return other
     }
 
-    private static func check(name: String, _ what: String, inReplyTo type: String) throws(SignalingError) {
+    static func check(name: String, _ what: String, inReplyTo type: String) throws(SignalingError) {
         guard SignalingProtocol.isWellFormed(name: name) else {
             throw SignalingError(
                 .invalidName, "The name of a \(what) is 1 to 64 of the characters A-Z a-z 0-9 _ -.", inReplyTo: type)
@@ -406,12 +300,12 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         }
     }
 
-    private func describe(_ stream: String, by publisher: ConnectionID) -> StreamDescription {
+    func describe(_ stream: String, by publisher: ConnectionID) -> StreamDescription {
         let participant = participants[publisher]
         return StreamDescription(stream: stream, publisher: participant?.id ?? "", data: participant?.grant?.data)
     }
 
-    private mutating func tell(_ room: String, _ message: SignalingMessage) {
+    mutating func tell(_ room: String, _ message: SignalingMessage) {
         for participant in rooms[room]?.participants ?? [] {
             outputs.append(.send(message, to: participant))
         }

@@ -31,7 +31,7 @@ final class EncoderRate {
 
     private let video: VideoPipeline?
     private let audioBitrate: DataRate?
-    private var configured: DataRate
+    private let encodings: [VideoEncoding]
     private var isHeld = false
     /// When what waits will have become short enough.
     private(set) var nextDeadline: Instant?
@@ -39,7 +39,7 @@ final class EncoderRate {
     init(video: VideoPipeline?, audioBitrate: DataRate?) {
         self.video = video
         self.audioBitrate = audioBitrate
-        configured = video?.currentSettings.targetBitrate ?? .bitsPerSecond(0)
+        encodings = video?.layers?.encodings ?? []
     }
 
     // MARK: The policy
@@ -57,7 +57,7 @@ final class EncoderRate {
         return max(leastVideo, .bitsPerSecond(Int(left)))
     }
 
-    private static func bound(of targets: [DataRate]) -> DataRate? {
+    static func bound(of targets: [DataRate]) -> DataRate? {
         guard let lowest = targets.min(), let best = targets.max() else { return nil }
         return max(lowest, .bitsPerSecond(Int(Double(best.bitsPerSecond) * lowestShare)))
     }
@@ -68,10 +68,29 @@ final class EncoderRate {
 
     // MARK: Following the subscribers
 
-    private var total: DataRate { Self.total(video: configured, audio: audioBitrate) }
+    private var configured: DataRate { video?.currentSettings.targetBitrate ?? .bitsPerSecond(0) }
+
+    /// What is sent to a subscriber at most: one encoding, or all that it takes of a simulcast.
+    private func ceiling(of engine: Engine) -> DataRate {
+        let taken = simulcast(of: engine)
+        let video = taken.isEmpty ? configured.bitsPerSecond : taken.reduce(0) { $0 + $1.bitrate.bitsPerSecond }
+        return Self.total(video: .bitsPerSecond(video), audio: audioBitrate)
+    }
+
+    /// The encodings that a subscriber takes with what each can use; empty: one alone.
+    private func simulcast(of engine: Engine) -> [SimulcastAllocation.Encoding] {
+        engine.simulcast.compactMap { one in
+            guard encodings.indices.contains(one.encoding) else { return nil }
+            let wanted = encodings[one.encoding].bitrate(of: configured)
+            return SimulcastAllocation.Encoding(
+                encoding: one.encoding,
+                bitrate: min(wanted, one.maximumBitrate.map(DataRate.bitsPerSecond) ?? wanted))
+        }
+    }
 
     /// Bounds what a new subscriber is sent, and starts it at what the others get at the moment.
     func prepare(_ engine: Engine, now: Instant) {
+        let total = ceiling(of: engine)
         let current = video.map { Self.total(video: $0.currentSettings.encoderBitrate, audio: audioBitrate) } ?? total
         let isFirst = video?.currentSettings.networkBitrate == nil
         let start = isFirst ? min(total, Self.boldestStart) : max(current, min(total, Self.boldestStart))
@@ -79,18 +98,43 @@ final class EncoderRate {
     }
 
     func update(for engines: [Engine]) {
-        let targets = Self.targets(of: engines)
-        let bitrate = Self.video(for: targets, audio: audioBitrate)
-        video?.update { $0.networkBitrate = bitrate }
+        let connected = engines.filter { $0.connectionState == .connected }
+        let single = connected.filter(\.simulcast.isEmpty)
+        let forAll = Self.video(for: Self.targets(of: single), audio: audioBitrate)
+        guard let layers = video?.layers else {
+            video?.update { $0.networkBitrate = forAll }
+            return
+        }
+        let main = VideoEncoding.main(of: encodings)
+        var shares: [Int: [DataRate]] = forAll.map { [main: [$0]] } ?? [:]
+        for engine in connected {
+            for (encoding, share) in allocate(to: engine) { shares[encoding, default: []].append(share) }
+        }
+        let bitrates = shares.compactMapValues(Self.bound)
+        layers.setBitrates(bitrates)
+        video?.update {
+            $0.networkBitrate = bitrates[main]
+            $0.isTaken = bitrates[main] != nil || connected.isEmpty
+        }
     }
 
-    /// Follows the application's wish, and holds the encoder while too much waits.
+    /// Shares the rate of a path among the encodings that its peer takes, and says to it which have no part in it.
+    private func allocate(to engine: Engine) -> [Int: DataRate] {
+        let taken = simulcast(of: engine)
+        guard !taken.isEmpty, let rate = Self.video(for: [engine.mediaBitrate], audio: audioBitrate)
+        else { return [:] }
+        let shares = SimulcastAllocation.allocate(rate, among: taken, active: engine.activeEncodings)
+        engine.setActive(Set(shares.keys))
+        return shares
+    }
+
+    /// Follows what the application and the subscribers' descriptions want, and holds the encoder while too much waits.
     func turn(for engines: [Engine], now: Instant) {
         guard let video else { return }
-        let wanted = video.currentSettings.targetBitrate
-        if wanted != configured {
-            configured = wanted
-            for engine in engines { engine.setMaximumBitrate(total, start: total, now: now) }
+        for engine in engines {
+            let ceiling = ceiling(of: engine)
+            guard engine.maximumBitrate != ceiling else { continue }
+            engine.setMaximumBitrate(ceiling, start: ceiling, now: now)
             update(for: engines)
         }
         hold(engines, video, now: now)

@@ -8,18 +8,14 @@ import Glibc
 
 /// Hands what was encoded once to every subscriber: packetised once, shared by all queues and histories. Confined to the
 /// event loop's thread.
-///
-/// The pictures since the last key frame are kept for half a second, so that who joins within that time begins with
-/// them at once and costs no further key frame.
 final class MediaFanout: TurnParticipant {
     private let video: VideoPipeline?
     private let audio: AudioPipeline?
     private var subscribers: [Subscriber] = []
-    private var pictureIDs: VP8PictureIDSequence
-    private var limiter = KeyFrameLimiter()
-    private var recent: [(frame: PacketizedFrame, picture: EncodedVideoFrame)] = []
-    private var recentSince: Instant?
-    private var keyFrameDeadline: Instant?
+    /// The publisher's encodings by their number; one without simulcast.
+    private var streams: [EncodedStream]
+    /// Which of them peers without simulcast get.
+    private let main: Int
     private let rates: EncoderRate
     private let wishes: WishesControl
 
@@ -27,10 +23,10 @@ final class MediaFanout: TurnParticipant {
         let id: String
         let peer: Peer
         var ledger = DeliveryLedger()
-        /// Whether it was given a key frame to begin with.
-        var hasBegun = false
-        /// A picture was left out for it: those behind are of use from the next key frame on.
-        var isBehind = false
+        /// Of which encodings it was given a key frame to begin with.
+        var hasBegun: Set<Int> = []
+        /// Encodings of which a picture was left out for it: those behind are of use from the next key frame on.
+        var isBehind: Set<Int> = []
     }
 
     init(video: VideoPipeline?, audio: AudioPipeline?) {
@@ -38,8 +34,9 @@ final class MediaFanout: TurnParticipant {
         self.audio = audio
         rates = EncoderRate(video: video, audioBitrate: audio?.bitrate)
         wishes = WishesControl(video: video, audio: audio)
-        var random = SecureRandom()
-        pictureIDs = VP8PictureIDSequence(startingAt: UInt16(truncatingIfNeeded: random.next()))
+        let encodings = video?.layers?.encodings ?? []
+        streams = (0..<max(1, encodings.count)).map { _ in EncodedStream() }
+        main = VideoEncoding.main(of: encodings)
     }
 
     var subscriberCount: Int { subscribers.count }
@@ -74,92 +71,89 @@ final class MediaFanout: TurnParticipant {
 
     /// A subscriber needs a key frame: the one of a moment ago serves where it has not had it, else a new one is asked
     /// for, at most two a second.
-    func keyFrameNeeded(by peer: Peer, now: Instant) {
-        if let index = subscribers.firstIndex(where: { $0.peer === peer }), !subscribers[index].hasBegun,
-            let since = recentSince,
-            now - since < KeyFrameLimiter.interval, !recent.isEmpty, mayHaveRecent(peer.engine)
+    ///
+    /// - Parameter encoding: Of which; `nil`: of the one for peers without simulcast.
+    func keyFrameNeeded(by peer: Peer, encoding: Int? = nil, now: Instant) {
+        let encoding = encoding ?? main
+        guard streams.indices.contains(encoding) else { return }
+        let recent = streams[encoding].start(now: now)
+        if let index = subscribers.firstIndex(where: { $0.peer === peer }),
+            !subscribers[index].hasBegun.contains(encoding), !recent.isEmpty,
+            mayHave(recent.map(\.picture), peer.engine)
         {
-            subscribers[index].hasBegun = true
+            subscribers[index].hasBegun.insert(encoding)
             for (frame, picture) in recent {
                 // Not counted: the ledger counts each encoded picture once.
-                _ = subscribers[index].peer.engine.sendVideo(frame, captureTime: picture.captureTime, now: now)
+                _ = subscribers[index].peer.engine.sendVideo(
+                    frame, encoding: encoding, captureTime: picture.captureTime, now: now)
             }
             return
         }
-        requestKeyFrame(now: now)
+        requestKeyFrame(encoding, now: now)
     }
 
-    private func requestKeyFrame(now: Instant) {
-        limiter.request()
-        pollLimiter(now: now)
+    private func requestKeyFrame(_ encoding: Int, now: Instant) {
+        streams[encoding].requestKeyFrame()
+        pollKeyFrames(now: now)
     }
 
     /// Pictures of before somebody joined were made without regard to what it can decode.
-    private func mayHaveRecent(_ engine: Engine) -> Bool {
+    private func mayHave(_ recent: [EncodedVideoFrame], _ engine: Engine) -> Bool {
         let most = engine.wishes.video?.limits.maximumFrameRate.map(Double.init) ?? .infinity
         return most >= video?.currentSettings.maximumFramesPerSecond ?? 0
-            && recent.allSatisfy { wishes.suits($0.picture, engine) }
+            && recent.allSatisfy { wishes.suits($0, engine) }
     }
 
     func turn(now: Instant) {
         wishes.update(for: engines, now: now)
-        for encoded in video?.queue.takeAll() ?? [] { send(encoded, now: now) }
+        for encoding in streams.indices {
+            let pictures = encoding == main ? video?.queue.takeAll() : video?.layers?.takeAll(encoding)
+            for encoded in pictures ?? [] { send(encoded, encoding, now: now) }
+        }
         for encoded in audio?.queue.takeAll() ?? [] { send(encoded, now: now) }
-        pollLimiter(now: now)
+        pollKeyFrames(now: now)
         rates.turn(for: engines, now: now)
     }
 
     var nextDeadline: Instant? {
-        [keyFrameDeadline, rates.nextDeadline].lazy.compactMap { $0 }.min()
+        (streams.map(\.keyFrameDeadline) + [rates.nextDeadline]).lazy.compactMap { $0 }.min()
     }
 
-    private func pollLimiter(now: Instant) {
-        if limiter.poll(now: now) { video?.requestKeyFrame() }
-        keyFrameDeadline = limiter.nextDeadline(now: now)
+    private func pollKeyFrames(now: Instant) {
+        for encoding in streams.indices where streams[encoding].pollKeyFrame(now: now) {
+            if encoding == main { video?.requestKeyFrame() } else { video?.layers?.requestKeyFrame(encoding) }
+        }
     }
 
-    private func send(_ encoded: EncodedVideoFrame, now: Instant) {
-        let packetized = try? VP8Packetizer.packetize(
-            payload: encoded.payload, isKeyFrame: encoded.isKeyFrame, pictureID: pictureIDs.next(),
-            maxPayloadSize: Engine.maximumPayloadByteCount,
-            orientation: HeaderExtensionValues.VideoOrientation(
-                quarterTurns: UInt8(truncatingIfNeeded: encoded.rotation.quarterTurns)))
-        guard let frame = packetized else { return }
-        if encoded.isKeyFrame {
-            limiter.didProduceKeyFrame(now: now)
-            recent.removeAll(keepingCapacity: true)
-            recentSince = now
-        }
-        if let since = recentSince {
-            if now - since < KeyFrameLimiter.interval {
-                recent.append((frame, encoded))
-            } else {
-                recent.removeAll(keepingCapacity: true)
-                recentSince = nil
-            }
-        }
+    private func send(_ encoded: EncodedVideoFrame, _ encoding: Int, now: Instant) {
+        guard let frame = streams[encoding].packetize(encoded, now: now) else { return }
         for index in subscribers.indices {
-            if let reason = reasonAgainst(encoded, &subscribers[index]) {
+            let engine = subscribers[index].peer.engine
+            // What a peer does not take of a simulcast is none of its deliveries.
+            guard encoding == main || engine.simulcast.contains(where: { $0.encoding == encoding }) else { continue }
+            if let reason = reasonAgainst(encoded, encoding, &subscribers[index]) {
                 subscribers[index].ledger.recordEncoded()
                 subscribers[index].ledger.recordNotSent(reason)
                 // What made pictures suit again begins with a key frame by itself, but for a change of their rate.
-                if reason == .awaitingKeyFrame { requestKeyFrame(now: now) }
+                if reason == .awaitingKeyFrame { requestKeyFrame(encoding, now: now) }
                 continue
             }
-            let result = subscribers[index].peer.engine.sendVideo(frame, captureTime: encoded.captureTime, now: now)
+            let result = engine.sendVideo(frame, encoding: encoding, captureTime: encoded.captureTime, now: now)
             subscribers[index].ledger.record(result)
-            if result == .queued { subscribers[index].hasBegun = true }
+            if result == .queued { subscribers[index].hasBegun.insert(encoding) }
         }
     }
 
     /// Why a picture cannot be of use to a subscriber.
-    private func reasonAgainst(_ picture: EncodedVideoFrame, _ subscriber: inout Subscriber) -> NotSentReason? {
+    private func reasonAgainst(
+        _ picture: EncodedVideoFrame, _ encoding: Int, _ subscriber: inout Subscriber
+    ) -> NotSentReason? {
         guard wishes.suits(picture, subscriber.peer.engine) else {
-            subscriber.isBehind = true
+            subscriber.isBehind.insert(encoding)
             return .unsuitable
         }
-        if picture.isKeyFrame { subscriber.isBehind = false }
-        return subscriber.isBehind ? .awaitingKeyFrame : nil
+        if picture.isKeyFrame { subscriber.isBehind.remove(encoding) }
+        return subscriber.isBehind.contains(encoding) ? .awaitingKeyFrame : nil
     }
 
     private func send(_ encoded: EncodedAudioFrame, now: Instant) {
@@ -196,6 +190,7 @@ extension DeliveryLedger {
         case .queued: recordSent()
         case .notConnected: recordNotSent(.notConnected)
         case .notNegotiated: recordNotSent(.notNegotiated)
+        case .paused: recordNotSent(.paused)
         case .waitingForKeyFrame: recordNotSent(.awaitingKeyFrame)
         case .queueFull: recordNotSent(.queueFull)
         case .congestion: recordNotSent(.congestion)

@@ -25,15 +25,20 @@ public final class Publisher: Sendable {
         /// 10 ms (the RTP header extension `playout-delay`); `nil`: as they like. 0…0 asks for pictures as soon as they
         /// come, at the price of evenness.
         public var playoutDelay: ClosedRange<Duration>?
+        /// Sizes in which a peer that takes simulcast, such as an SFU, may have the pictures, in the order of the offer;
+        /// empty: one. All others get the first in full size. See ``VideoEncoding``.
+        public var encodings: [VideoEncoding]
 
         public init(
             videoBitrate: DataRate = .kilobitsPerSecond(1_500), audioBitrate: DataRate = .kilobitsPerSecond(32),
-            maximumFramesPerSecond: Double? = nil, playoutDelay: ClosedRange<Duration>? = nil
+            maximumFramesPerSecond: Double? = nil, playoutDelay: ClosedRange<Duration>? = nil,
+            encodings: [VideoEncoding] = []
         ) {
             self.videoBitrate = videoBitrate
             self.audioBitrate = audioBitrate
             self.maximumFramesPerSecond = maximumFramesPerSecond
             self.playoutDelay = playoutDelay
+            self.encodings = encodings
         }
     }
 
@@ -83,6 +88,7 @@ public final class Publisher: Sendable {
                     targetBitrate: options.videoBitrate,
                     maximumFramesPerSecond: Self.rate(options, videoCapture), contentHint: videoCapture.contentHint,
                     sourceSize: videoCapture.format.size),
+                encodings: options.encodings,
                 onReport: { relay.publisher?.report(.captureReported(.video, $0)) },
                 didEncode: { relay.publisher?.encoded() })
         } else {

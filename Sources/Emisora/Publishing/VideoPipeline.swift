@@ -27,6 +27,8 @@ final class VideoPipeline: Sendable {
         var limits = VideoLimits()
         /// They turn pictures themselves, all of them.
         var signalsOrientation = false
+        /// Somebody takes the encoding in full size; of a simulcast it may be only smaller ones.
+        var isTaken = true
 
         /// What the encoder aims at.
         var encoderBitrate: DataRate { min(targetBitrate, networkBitrate ?? targetBitrate) }
@@ -60,6 +62,8 @@ final class VideoPipeline: Sendable {
 
     let consumer: VideoCaptureConsumer
     let queue: EncodedQueue<EncodedVideoFrame>
+    /// The smaller encodings for peers with simulcast; `nil`: there are none.
+    let layers: SimulcastLayers?
     private let thread = MediaThread()
     private let settings: Mutex<Settings>
     private let counters = Mutex(Counters())
@@ -68,15 +72,19 @@ final class VideoPipeline: Sendable {
     private let didEncode: @Sendable () -> Void
 
     /// - Parameters:
+    ///   - encodings: for peers with simulcast; empty: there is one for all.
     ///   - onReport: told what the capturer reports.
     ///   - didEncode: called on the encoder thread when the queue holds something new.
     init(
-        settings: Settings, onReport: @escaping @Sendable (CaptureReport) -> Void,
+        settings: Settings, encodings: [VideoEncoding] = [], onReport: @escaping @Sendable (CaptureReport) -> Void,
         didEncode: @escaping @Sendable () -> Void
     ) {
         self.settings = Mutex(settings)
         self.didEncode = didEncode
         queue = EncodedQueue(capacity: Self.queueCapacity)
+        layers =
+            encodings.count > 1
+            ? SimulcastLayers(encodings, main: VideoEncoding.main(of: encodings), capacity: Self.queueCapacity) : nil
         consumer = VideoCaptureConsumer(onReport: onReport)
     }
 
@@ -119,6 +127,7 @@ final class VideoPipeline: Sendable {
     /// What the encoder thread keeps from one picture to the next.
     private struct Stage {
         let converter = VideoConverter()
+        let layerEncoders = SimulcastLayers.Encoders()
         var encoder: VP8Encoder?
         /// How far the last picture was turned before it was encoded.
         var turned = VideoRotation.none
@@ -148,7 +157,10 @@ final class VideoPipeline: Sendable {
         picture.rotation = frame.rotation + settings.rotation
         // Other pixels than the last one's, turned: what is in them cannot be told from those.
         let turned = settings.signalsOrientation ? .none : picture.rotation
-        if turned != stage.turned { requestKeyFrame() }
+        if turned != stage.turned {
+            requestKeyFrame()
+            layers?.requestKeyFrames()
+        }
         stage.turned = turned
         do throws(ConversionError) {
             picture = try stage.converter.encodable(
@@ -159,6 +171,17 @@ final class VideoPipeline: Sendable {
             if case .picturesExhausted = error { return .dropped(.noBuffer) }
             return .dropped(.invalid)
         }
+        let fate: FrameFate = settings.isTaken ? encodeForAll(picture, &stage, settings) : .dropped(.adaptation)
+        guard let layers else { return fate }
+        let (hasEncoded, failure) = layers.encode(picture, settings, with: stage.layerEncoders)
+        if let failure { counters.withLock { $0.lastError = failure } }
+        guard hasEncoded else { return fate }
+        didEncode()
+        // In whichever sizes: the picture was encoded.
+        return .encoded
+    }
+
+    private func encodeForAll(_ picture: VideoFrame, _ stage: inout Stage, _ settings: Settings) -> FrameFate {
         do throws(CodecError) {
             let current: VP8Encoder
             if let encoder = stage.encoder, encoder.configuration.contentHint == settings.contentHint {

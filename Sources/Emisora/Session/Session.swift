@@ -135,7 +135,7 @@ public actor Session {
         }
     }
 
-    /// Receives what an HTTP encoder (WHIP, RFC 9725: OBS, GStreamer, a browser) sends into the room; returns when the
+    /// Receives what an HTTP encoder (WHIP, RFC 9725: GStreamer, a browser; whoever has VP8) sends into the room; returns when the
     /// room's server knows of it. The encoder posts to `http://HOST:PORT/whip/ROOM/STREAM`, and
     /// `subscriptionConnected` follows.
     ///

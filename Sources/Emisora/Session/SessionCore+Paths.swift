@@ -31,7 +31,8 @@ extension SessionCore {
         case .selectedPathChanged: peer.selectedPathChanges += 1
         // The hub's affair.
         case .connectionWanted: break
-        case .stateChanged, .keyFrameNeeded, .targetBitrateChanged, .remoteSourceEnded: return false
+        case .stateChanged, .keyFrameNeeded, .layerKeyFrameNeeded, .targetBitrateChanged, .remoteSourceEnded:
+            return false
         }
         return true
     }

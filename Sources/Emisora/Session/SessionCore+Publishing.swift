@@ -17,6 +17,7 @@ extension SessionCore {
         guard publications[publisher.name] == nil else {
             throw .invalidState("This session already publishes a stream named \(publisher.name).")
         }
+        if let fault = VideoEncoding.fault(in: publisher.options.encodings) { throw .invalidState(fault) }
         let fanout = MediaFanout(video: publisher.video, audio: publisher.audio)
         hub.add(fanout)
         publications[publisher.name] = Publication(publisher: publisher, fanout: fanout)
@@ -88,9 +89,13 @@ extension SessionCore {
             let isStereo = (publisher.audioCapture?.format.channels ?? 1) > 1
             media.append(.init(.audio, sends: true, receives: false, isStereo: isStereo))
         }
-        if publisher.video != nil {
-            media.append(
-                .init(.video, sends: true, receives: false, playoutDelay: publisher.options.playoutDelay))
+        if let video = publisher.video {
+            var pictures = PeerConfiguration.Media(
+                .video, sends: true, receives: false, playoutDelay: publisher.options.playoutDelay)
+            let encodings = video.layers?.encodings ?? []
+            pictures.encodings = encodings.map(\.rid)
+            pictures.mainEncoding = VideoEncoding.main(of: encodings)
+            media.append(pictures)
         }
         guard let peer = hub?.makePeer(media: media, sockets: .shared, owner: self, now: now) else {
             return channel.send(.bye(subscription: id, reason: .tooManySubscribers))
@@ -120,6 +125,8 @@ extension SessionCore {
     func handle(_ event: PeerEvent, ofDelivery id: String, stream: String, peer: Peer, now: Instant) {
         switch event {
         case .keyFrameNeeded: publications[stream]?.fanout.keyFrameNeeded(by: peer, now: now)
+        case .layerKeyFrameNeeded(let encoding):
+            publications[stream]?.fanout.keyFrameNeeded(by: peer, encoding: encoding, now: now)
         case .stateChanged(.connected, _):
             publications[stream]?.connected.insert(id)
             // Before the first picture is let in: it has to suit the newcomer.
@@ -130,7 +137,10 @@ extension SessionCore {
         case .stateChanged(.failed, let reason):
             channel.send(.bye(subscription: id, reason: .connectionFailed))
             endDelivery(id, reason: reason, now: now)
-        case .stateChanged(.closed, let reason): endDelivery(id, reason: reason, now: now)
+        case .stateChanged(.closed, let reason):
+            // Also to a channel by which nobody else could say so, as HTTP.
+            channel.send(.bye(subscription: id, reason: .bye))
+            endDelivery(id, reason: reason, now: now)
         case .stateChanged, .remoteSourceEnded, .localCandidate, .selectedPathChanged, .localAddressLost,
             .connectionWanted:
             break

@@ -108,10 +108,11 @@ extension SessionCore {
             channel.send(.bye(subscription: id, reason: .connectionFailed))
             endSubscription(id, reason: reason, error: .system(reason))
         case .remoteSourceEnded:
+            channel.send(.bye(subscription: id, reason: .bye))
             endSubscription(
                 id, reason: "The publisher ended the stream.", error: .system("The publisher ended the stream."))
-        case .stateChanged, .keyFrameNeeded, .targetBitrateChanged, .localCandidate, .selectedPathChanged,
-            .localAddressLost, .connectionWanted:
+        case .stateChanged, .keyFrameNeeded, .layerKeyFrameNeeded, .targetBitrateChanged, .localCandidate,
+            .selectedPathChanged, .localAddressLost, .connectionWanted:
             break
         }
     }

@@ -7,6 +7,12 @@ package struct HTTPURL: Hashable, Sendable, CustomStringConvertible {
         package var scheme: String
         package var host: String
         package var port: UInt16
+
+        package init(scheme: String, host: String, port: UInt16) {
+            self.scheme = scheme
+            self.host = host
+            self.port = port
+        }
     }
 
     private static let byteLimit = 4_096

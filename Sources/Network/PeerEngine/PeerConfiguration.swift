@@ -13,6 +13,10 @@ package struct PeerConfiguration: Sendable {
         package var isStereo = false
         /// Pictures that we send: bounds for the time from capture to display that receivers are told.
         package var playoutDelay: ClosedRange<Duration>?
+        /// Names of the encodings that a peer with simulcast may have, in the order of our offers; empty: none.
+        package var encodings: [String] = []
+        /// Which of them a peer without simulcast gets.
+        package var mainEncoding = 0
 
         package init(
             _ kind: MediaConfiguration.Kind, sends: Bool, receives: Bool, isStereo: Bool = false,

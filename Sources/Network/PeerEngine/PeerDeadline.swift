@@ -42,7 +42,7 @@ extension PeerEngine {
         }
         add(ice.nextDeadline, .ice)
         add(security.nextDeadline, .security)
-        add(videoReceiver?.nextDeadline, .videoReceiver)
+        if receivesVideo { add(videoReceiver?.nextDeadline, .videoReceiver) }
         if security.isEstablished { add(reports.nextDeadline, .report) }
         // What cannot be sent without a path is not waited for.
         guard isReadyForMedia else { return next }
@@ -51,7 +51,7 @@ extension PeerEngine {
         add(sending.nextPacketAt, .pacing)
         add(sending.nextIntervalAt, .sendControl)
         add(sending.nextTripAt, .circuitBreaker)
-        add(resumeVideoAt, .resumption)
+        for layer in videoLayers { add(layer.resumeAt, .resumption) }
         return next
     }
 

@@ -70,13 +70,19 @@ extension PeerEngine {
     /// A source of the peer's bears the number of one of ours: ours goes on under another one (RFC 3550 §8.2).
     private func resolveCollision(with ssrc: UInt32) {
         guard collisions < Self.collisionLimit else { return }
-        if let sender = videoSender?.configuration, [sender.ssrc, sender.rtxSSRC, sender.flexfecSSRC].contains(ssrc) {
+        func has(_ layer: VideoLayer) -> Bool {
+            let sender = layer.stream.configuration
+            return [sender.ssrc, sender.rtxSSRC, sender.flexfecSSRC].contains(ssrc)
+        }
+        if let index = videoLayers.firstIndex(where: has) {
+            let sender = videoLayers[index].stream.configuration
             let fresh = (UInt32(truncatingIfNeeded: random.next()), UInt32(truncatingIfNeeded: random.next()))
-            videoSender?.changeSSRC(to: fresh.0, rtxSSRC: sender.rtxSSRC == nil ? nil : fresh.1, using: &random)
+            videoLayers[index].stream.changeSSRC(
+                to: fresh.0, rtxSSRC: sender.rtxSSRC == nil ? nil : fresh.1, using: &random)
             departedSources += [sender.ssrc, sender.rtxSSRC, sender.flexfecSSRC].compactMap { $0 }
             // Its receiver begins anew.
-            isWaitingForKeyFrame = true
-            events.append(.keyFrameNeeded)
+            videoLayers[index].isWaitingForKeyFrame = true
+            needKeyFrame(videoLayers[index].encoding)
         } else if let sender = audioSender?.configuration, sender.ssrc == ssrc {
             audioSender?.changeSSRC(to: UInt32(truncatingIfNeeded: random.next()), rtxSSRC: nil, using: &random)
             departedSources.append(sender.ssrc)
@@ -104,8 +110,10 @@ extension PeerEngine {
             if case .extendedReport(let report) = packet {
                 receiving.handle(report, ssrc: feedbackSSRC, wallClock: configuration.wallClock, now: now)
             }
-            if videoSender?.handle(packet, wallClock: configuration.wallClock, now: now) == true {
-                events.append(.keyFrameNeeded)
+            for index in videoLayers.indices {
+                let isKeyFrameWanted = videoLayers[index].stream.handle(
+                    packet, wallClock: configuration.wallClock, now: now)
+                if isKeyFrameWanted, videoLayers[index].isSent { needKeyFrame(videoLayers[index].encoding) }
             }
             _ = audioSender?.handle(packet, wallClock: configuration.wallClock, now: now)
             handleFeedback(packet, now: now)

@@ -24,6 +24,22 @@ extension PeerEngine {
         return offer
     }
 
+    /// Changes what is sent and received: the next offer of ours tells the peer, and its answer makes it so. A kind that
+    /// is left out has its m-line closed; one that neither sends nor receives is on hold.
+    package func setMedia(_ media: [PeerConfiguration.Media]) {
+        for one in media where !tracks.contains(where: { $0.kind == one.kind }) {
+            tracks.append(Self.track(one, using: &random))
+        }
+        negotiation.setTracks(
+            media.compactMap { one in
+                guard var track = tracks.first(where: { $0.kind == one.kind }) else { return nil }
+                track.sends = one.sends
+                track.receives = one.receives
+                track.isStereo = one.isStereo
+                return track
+            })
+    }
+
     /// Takes the peer's answer to our offer and begins to connect.
     package func setRemoteAnswer(_ text: String, now: Instant) throws(SDPError) {
         var attempt = negotiation
@@ -117,31 +133,46 @@ extension PeerEngine {
 
     /// Streams that exist keep their numbers and counters across re-offers; their header extensions follow them.
     private func makeStreams(_ session: NegotiatedSession) {
+        updateLayers(session.media(.video))
+        updateAudioSender(session.media(.audio))
         if let video = session.media(.video) {
-            videoSender?.setExtensions(extensionBlock(of: video))
-            if video.direction.sends, videoSender == nil { videoSender = makeSender(video, clockRate: 90_000) }
-            if video.direction.receives, videoReceiver == nil {
+            if video.direction.receives {
                 var configuration = RTPVideoReceiveStream.Configuration(payloadType: video.payloadType)
                 configuration.rtxPayloadType = video.retransmissionPayloadType
                 configuration.usesNack = video.feedback.nack
                 configuration.usesKeyFrameRequests =
                     video.feedback.pictureLossIndication || video.feedback.fullIntraRequest
                 configuration.redundancy = redundancy(of: video)
-                videoReceiver = RTPVideoReceiveStream(configuration)
+                if videoReceiver == nil { videoReceiver = RTPVideoReceiveStream(configuration) }
+                videoReceiver?.renegotiate(configuration)
+                videoSources.configure(wantedRID: video.receiveRID, groups: video.remoteRetransmissionGroups)
             }
         }
         if let audio = session.media(.audio) {
-            audioSender?.setExtensions(extensionBlock(of: audio))
-            if audio.direction.sends, audioSender == nil { audioSender = makeSender(audio, clockRate: 48_000) }
-            if audio.direction.receives, audioReceiver == nil {
+            if audio.direction.receives {
                 var configuration = RTPAudioReceiveStream.Configuration(payloadType: audio.payloadType)
                 configuration.redPayloadType = audio.repair.red
-                audioReceiver = RTPAudioReceiveStream(configuration)
+                if audioReceiver == nil { audioReceiver = RTPAudioReceiveStream(configuration) }
+                audioReceiver?.renegotiate(configuration)
             }
         }
     }
 
-    private func makeSender(_ media: NegotiatedSession.Media, clockRate: Int) -> RTPSendStream {
+    private func updateAudioSender(_ media: NegotiatedSession.Media?) {
+        isAudioWanted = media?.direction.sends == true
+        guard let media, isAudioWanted else {
+            audioSender?.discardQueue()
+            return
+        }
+        let configuration = sendConfiguration(media, clockRate: 48_000)
+        if audioSender == nil { audioSender = RTPSendStream(configuration, using: &random) }
+        audioSender?.renegotiate(configuration)
+    }
+
+    /// - Parameter rid: of a stream that is one of several.
+    func sendConfiguration(
+        _ media: NegotiatedSession.Media, clockRate: Int, rid: String? = nil
+    ) -> RTPSendStream.Configuration {
         var configuration = RTPSendStream.Configuration(
             ssrc: media.ssrc, payloadType: media.payloadType, clockRate: clockRate)
         configuration.rtxPayloadType = media.retransmissionPayloadType
@@ -151,10 +182,14 @@ extension PeerEngine {
         configuration.flexfecSSRC = media.repair.flexfec == nil ? nil : media.repairSSRC
         configuration.payloadByteLimit = Self.maximumPayloadByteCount
         configuration.extensions = extensionBlock(of: media)
+        if let rid {
+            configuration.introduction = extensionBlock(of: media, name: (.rid, rid))
+            configuration.rtxIntroduction = extensionBlock(of: media, name: (.repairedRID, rid))
+        }
         configuration.wallClock = self.configuration.wallClock
         configuration.playoutDelay = self.configuration.media.first { $0.kind == media.kind }?.playoutDelay
             .map(HeaderExtensionValues.PlayoutDelay.init)
-        return RTPSendStream(configuration, using: &random)
+        return configuration
     }
 
     /// How pictures come that their sender wraps in RED.
@@ -168,7 +203,11 @@ extension PeerEngine {
     }
 
     /// The header extension of what we send; `nil` without any.
-    private func extensionBlock(of media: NegotiatedSession.Media) -> HeaderExtensionBlock? {
+    ///
+    /// - Parameter name: what tells the stream from others of the m-line (RFC 8852).
+    private func extensionBlock(
+        of media: NegotiatedSession.Media, name: (kind: HeaderExtensionIDs.Kind, value: String)? = nil
+    ) -> HeaderExtensionBlock? {
         var ids = HeaderExtensionIDs(media.sendExtensions.map { (id: $0.id, uri: $0.uri) })
         // Numbers are of use to who sends feedback on them, send times to who makes estimates of them.
         if media.feedback.transportWide, ids.transportSequenceNumber != nil {
@@ -179,7 +218,8 @@ extension PeerEngine {
         var elements: [(id: UInt8, value: [UInt8])] = []
         // A longer one would make packets larger than the path's.
         if let id = ids.mid, let mid = media.mid, mid.utf8.count <= 16 { elements.append((id, Array(mid.utf8))) }
-        ids.mid = nil
+        if let name, let id = ids[name.kind] { elements.append((id, Array(name.value.utf8))) }
+        for kind in [HeaderExtensionIDs.Kind.mid, .rid, .repairedRID] { ids[kind] = nil }
         guard ids != HeaderExtensionIDs() || !elements.isEmpty else { return nil }
         return try? HeaderExtensionBlock(elements, ids: ids)
     }

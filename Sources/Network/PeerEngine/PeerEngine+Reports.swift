@@ -6,7 +6,8 @@ extension PeerEngine {
     func pollReport(into buffer: inout MutableRawSpan, now: Instant) -> Int? {
         guard security.isEstablished else { return nil }
         var extra = FeedbackMessages(
-            video: videoReceiver?.pollFeedback(now: now), notification: sending.takeNotification())
+            video: receivesVideo ? videoReceiver?.pollFeedback(now: now) : nil,
+            notification: sending.takeNotification())
         extra.isReceiveControlDue = receiving.isFeedbackDue(
             senderSSRC: feedbackSSRC, wallClock: configuration.wallClock, now: now)
         guard isReportDue || !extra.isEmpty else { return nil }
@@ -39,7 +40,7 @@ extension PeerEngine {
     }
 
     var localSSRCs: [UInt32] {
-        [videoSender?.configuration.ssrc, audioSender?.configuration.ssrc].compactMap { $0 }
+        videoLayers.map(\.stream.configuration.ssrc) + [audioSender?.configuration.ssrc].compactMap { $0 }
     }
 
     /// The SSRC that speaks for us in feedback, also where we send no media (RFC 3550 §6.4.2 allows any of ours).
@@ -98,8 +99,8 @@ extension PeerEngine {
         }
         var wrote = false
         if !isGoodbye {
-            for sender in [videoSender, audioSender] {
-                guard var report = sender?.senderReport(wallClock: configuration.wallClock, now: now) else { continue }
+            for sender in videoLayers.map(\.stream) + [audioSender].compactMap({ $0 }) {
+                guard var report = sender.senderReport(wallClock: configuration.wallClock, now: now) else { continue }
                 report.reports = blocks
                 blocks = []
                 try writer.write(report)
@@ -138,6 +139,7 @@ extension PeerEngine {
             state: state, ice: ice.statistics, security: security.description,
             outboundVideo: videoSender?.statistics, outboundAudio: audioSender?.statistics,
             remoteInboundVideo: videoSender?.remoteStatistics, remoteInboundAudio: audioSender?.remoteStatistics,
+            outboundLayers: videoLayers.map(\.statistics),
             inboundVideo: videoReceiver?.statistics, inboundAudio: audioReceiver?.statistics,
             packetsDiscardedOnReceive: packetsDiscarded, sendDecision: sending.decision,
             queueingDelay: sending.queueingDelay, inboundRoundTripTime: inboundRoundTripTime,

@@ -21,14 +21,17 @@ extension PeerEngine {
     package var sendDecision: CongestionDecision { sending.decision }
 
     /// How long the pictures that wait take at the present rate.
-    package var videoBacklog: Duration { sending.duration(of: videoSender?.queuedByteCount ?? 0) }
+    package var videoBacklog: Duration {
+        sending.duration(of: videoLayers.reduce(0) { $0 + $1.stream.queuedByteCount })
+    }
 
     /// Whether there is room for another picture. A path that carries less than the encoder makes for all gets none
     /// until a key frame, which is asked for when its queue has run dry.
-    func hasRoomForVideo(now: Instant) -> Bool {
-        guard videoBacklog > Self.longestBacklog else { return true }
-        isWaitingForKeyFrame = true
-        resumeVideoAt = resumeVideoAt ?? now + Self.resumptionInterval
+    func hasRoomForVideo(_ index: Int, now: Instant) -> Bool {
+        let backlog = sending.duration(of: videoLayers[index].stream.queuedByteCount)
+        guard backlog > Self.longestBacklog else { return true }
+        videoLayers[index].isWaitingForKeyFrame = true
+        videoLayers[index].resumeAt = videoLayers[index].resumeAt ?? now + Self.resumptionInterval
         return false
     }
 
@@ -45,23 +48,38 @@ extension PeerEngine {
     private var waitingPackets: Pacer.Waiting {
         var waiting: Pacer.Waiting = []
         if audioSender?.hasPackets == true { waiting.insert(.audio) }
-        if let videoSender {
-            if videoSender.hasRetransmissions { waiting.insert(.retransmission) }
-            if videoSender.hasMedia { waiting.insert(.media) }
-        }
+        if nextLayer(.retransmission) != nil { waiting.insert(.retransmission) }
+        if nextLayer(.media) != nil { waiting.insert(.media) }
         return waiting
+    }
+
+    /// The layer whose turn it is: the one with the least to send, which is the smallest picture, and the one that is
+    /// most likely to be of use where not all of them get through.
+    private func nextLayer(_ kind: Pacer.Kind) -> Int? {
+        var next: Int?
+        for (index, layer) in videoLayers.enumerated() {
+            let isWaiting =
+                kind == .retransmission ? layer.stream.hasRetransmissions : layer.stream.hasMedia
+            guard isWaiting else { continue }
+            if let known = next, videoLayers[known].stream.queuedByteCount <= layer.stream.queuedByteCount { continue }
+            next = index
+        }
+        return next
     }
 
     /// `nil` where what waited turns out not to be worth sending any more.
     private func pollMedia(_ kind: Pacer.Kind, into buffer: inout MutableRawSpan, now: Instant) -> Int? {
-        let ids = (kind == .audio ? audioSender : videoSender)?.configuration.extensions?.ids
-        let values = sending.values(for: ids, now: now)
-        let packet: RTPSendStream.SentPacket? =
-            switch kind {
-            case .audio: audioSender?.pollPacket(.any, values: values, into: &buffer, now: now)
-            case .retransmission: videoSender?.pollPacket(.retransmission, values: values, into: &buffer, now: now)
-            case .media: videoSender?.pollPacket(.media, values: values, into: &buffer, now: now)
-            }
+        let values: HeaderExtensionValues
+        let packet: RTPSendStream.SentPacket?
+        if kind == .audio {
+            values = sending.values(for: audioSender?.configuration.extensions?.ids, now: now)
+            packet = audioSender?.pollPacket(.any, values: values, into: &buffer, now: now)
+        } else {
+            guard let index = nextLayer(kind) else { return nil }
+            values = sending.values(for: videoLayers[index].stream.configuration.extensions?.ids, now: now)
+            packet = videoLayers[index].stream.pollPacket(
+                kind == .retransmission ? .retransmission : .media, values: values, into: &buffer, now: now)
+        }
         guard let packet, let byteCount = sealRTP(&buffer, byteCount: packet.byteCount, now: now) else { return nil }
         sending.didSend(
             packet, of: kind == .audio ? .audio : .video,
@@ -92,14 +110,17 @@ extension PeerEngine {
 
     private func handle(_ blocks: [ReportBlock], from ssrc: UInt32, now: Instant) {
         sending.heard(from: ssrc, now: now)
-        for block in blocks {
-            if let videoSender, block.ssrc == videoSender.configuration.ssrc {
-                sending.handle(block, of: .video, roundTripTime: videoSender.roundTripTime, now: now)
-                followLoss(block, of: .video, now: now)
-            } else if let audioSender, block.ssrc == audioSender.configuration.ssrc {
-                sending.handle(block, of: .audio, roundTripTime: audioSender.roundTripTime, now: now)
-                followLoss(block, of: .audio, now: now)
-            }
+        let onVideo = blocks.filter { block in videoLayers.contains { $0.stream.configuration.ssrc == block.ssrc } }
+        if let first = onVideo.first {
+            let layer = videoLayers.first { $0.stream.configuration.ssrc == first.ssrc }
+            sending.handle(onVideo, of: .video, roundTripTime: layer?.stream.roundTripTime, now: now)
+            // Repair goes with the encoding for peers without simulcast alone.
+            let main = videoSender?.configuration.ssrc
+            if let block = onVideo.first(where: { $0.ssrc == main }) { followLoss(block, of: .video, now: now) }
+        }
+        if let audioSender, let block = blocks.first(where: { $0.ssrc == audioSender.configuration.ssrc }) {
+            sending.handle([block], of: .audio, roundTripTime: audioSender.roundTripTime, now: now)
+            followLoss(block, of: .audio, now: now)
         }
     }
 
@@ -112,34 +133,38 @@ extension PeerEngine {
             enter(.failed, reason: trip.description)
         }
         heedPause()
-        if let due = resumeVideoAt, due <= now { resumeVideo(now: now) }
+        for index in videoLayers.indices {
+            if let due = videoLayers[index].resumeAt, due <= now { resumeVideo(index, now: now) }
+        }
         announceTarget()
     }
 
     /// Pictures that a circuit breaker holds back are of no use later; when it lets go the peer needs a key frame.
     func heedPause() {
         let isPaused = sending.isPaused.contains(.media)
-        guard videoSender != nil, isPaused != isVideoPaused else { return }
+        guard !videoLayers.isEmpty, isPaused != isVideoPaused else { return }
         isVideoPaused = isPaused
-        isWaitingForKeyFrame = true
-        if isPaused {
-            _ = videoSender?.dropQueuedFrames()
-        } else {
-            events.append(.keyFrameNeeded)
+        for index in videoLayers.indices {
+            videoLayers[index].isWaitingForKeyFrame = true
+            if isPaused {
+                _ = videoLayers[index].stream.dropQueuedFrames()
+            } else {
+                needKeyFrame(videoLayers[index].encoding)
+            }
         }
     }
 
-    private func resumeVideo(now: Instant) {
-        guard isWaitingForKeyFrame else {
-            resumeVideoAt = nil
+    private func resumeVideo(_ index: Int, now: Instant) {
+        guard videoLayers[index].isWaitingForKeyFrame else {
+            videoLayers[index].resumeAt = nil
             return
         }
-        guard videoSender?.queuedFrameCount == 0 else {
-            resumeVideoAt = now + .milliseconds(500)
+        guard videoLayers[index].stream.queuedFrameCount == 0 else {
+            videoLayers[index].resumeAt = now + .milliseconds(500)
             return
         }
-        resumeVideoAt = now + Self.resumptionInterval
-        events.append(.keyFrameNeeded)
+        videoLayers[index].resumeAt = now + Self.resumptionInterval
+        needKeyFrame(videoLayers[index].encoding)
     }
 
     /// - Parameter always: also an unchanged one, since media's part of it changed.

@@ -21,13 +21,16 @@ package final class PeerEngine<Security: TransportSecurity> {
     package static var maximumPayloadByteCount: Int { 1_100 }
 
     let configuration: PeerConfiguration
+    /// What we have sent or could send, with sources that stay through all re-offers.
+    var tracks: [MediaConfiguration.Track]
     var ice: ICEAgent
     var security: Security
     var negotiation: OfferAnswerMachine
     var random: RandomSource
     let cname: String
 
-    var videoSender: RTPSendStream?
+    /// What we send of pictures: one stream, or the layers of a simulcast.
+    var videoLayers: [VideoLayer] = []
     var audioSender: RTPSendStream?
     var videoReceiver: RTPVideoReceiveStream?
     var audioReceiver: RTPAudioReceiveStream?
@@ -36,10 +39,12 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     var state: PeerConnectionState = .new
     var events: [PeerEvent] = []
-    /// The subscriber has no reference picture: frames wait for a key frame.
-    var isWaitingForKeyFrame = true
     /// A circuit breaker holds pictures back.
     var isVideoPaused = false
+    /// Both sides want sound sent: not while on hold.
+    var isAudioWanted = false
+    /// Which of the peer's sources of pictures is taken.
+    var videoSources = VideoSources()
     var isSecurityStarted = false
     var remoteFingerprints: [Fingerprint] = []
     /// DTLS datagrams of the peer that overtook the answer to our own check on their path.
@@ -64,11 +69,9 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// The peer tells of each packet by SSRC and number (RFC 8888).
     var isToldOfEachPacket = false
     var repair = RepairPolicy()
-    /// Of media alone.
-    var maximumBitrate: DataRate?
+    /// Of media alone; what ``setMaximumBitrate(_:start:now:)`` set last.
+    package var maximumBitrate: DataRate?
     var receiving = ReceiveControl()
-    /// When to ask for the key frame after which a peer gets pictures again that it had no room for.
-    var resumeVideoAt: Instant?
     /// Volume of the sound that came last, where the sender tells it.
     var remoteAudioLevel: HeaderExtensionValues.AudioLevel?
 
@@ -84,18 +87,7 @@ package final class PeerEngine<Security: TransportSecurity> {
         for address in configuration.passiveAddresses { ice.addPassiveHost(address, now: now) }
         if !configuration.gathersCandidates { ice.endLocalCandidates(now: now) }
         cname = RandomToken.make(length: 16, using: &random)
-        var tracks: [MediaConfiguration.Track] = []
-        for media in configuration.media {
-            let ssrc = UInt32(truncatingIfNeeded: random.next())
-            let retransmissionSSRC = UInt32(truncatingIfNeeded: random.next())
-            let repairSSRC = UInt32(truncatingIfNeeded: random.next())
-            tracks.append(
-                MediaConfiguration.Track(
-                    kind: media.kind, sends: media.sends, receives: media.receives, ssrc: ssrc,
-                    retransmissionSSRC: media.kind == .video ? retransmissionSSRC : nil,
-                    repairSSRC: media.kind == .video && media.sends ? repairSSRC : nil,
-                    headerExtensions: Self.headerExtensions(media.kind).map(\.uri), isStereo: media.isStereo))
-        }
+        tracks = configuration.media.map { Self.track($0, using: &random) }
         negotiation = OfferAnswerMachine(
             configuration: MediaConfiguration(tracks: tracks, cname: cname, streamID: "emisora"),
             sessionID: random.next())
@@ -107,30 +99,39 @@ package final class PeerEngine<Security: TransportSecurity> {
     // MARK: Sending media
 
     /// Queues an encoded picture for this peer.
-    package func sendVideo(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> FrameSendResult {
-        guard videoSender != nil else { return negotiated == nil ? .notConnected : .notNegotiated }
-        guard isReadyForMedia, !sending.isPaused.contains(.media) else { return .notConnected }
-        if isWaitingForKeyFrame, !frame.isKeyFrame {
-            return resumeVideoAt == nil ? .waitingForKeyFrame : .congestion
+    ///
+    /// - Parameter encoding: Which of the publisher's encodings it is of.
+    package func sendVideo(
+        _ frame: PacketizedFrame, encoding: Int = 0, captureTime: Instant, now: Instant
+    ) -> FrameSendResult {
+        guard let index = videoLayers.firstIndex(where: { $0.encoding == encoding }) else {
+            return negotiated == nil ? .notConnected : .notNegotiated
         }
-        guard hasRoomForVideo(now: now) else { return .congestion }
-        switch videoSender?.enqueue(frame, captureTime: captureTime, now: now) {
+        guard videoLayers[index].isWanted else { return .paused }
+        guard isReadyForMedia, !sending.isPaused.contains(.media) else { return .notConnected }
+        guard videoLayers[index].isActive else { return .congestion }
+        if videoLayers[index].isWaitingForKeyFrame, !frame.isKeyFrame {
+            return videoLayers[index].resumeAt == nil ? .waitingForKeyFrame : .congestion
+        }
+        guard hasRoomForVideo(index, now: now) else { return .congestion }
+        switch videoLayers[index].stream.enqueue(frame, captureTime: captureTime, now: now) {
         case .queued:
-            isWaitingForKeyFrame = false
-            resumeVideoAt = nil
+            videoLayers[index].isWaitingForKeyFrame = false
+            videoLayers[index].resumeAt = nil
             return .queued
         case .queueFull:
             // What follows refers to this picture: nothing is of use before the next key frame.
-            isWaitingForKeyFrame = true
-            events.append(.keyFrameNeeded)
+            videoLayers[index].isWaitingForKeyFrame = true
+            needKeyFrame(encoding)
             return .queueFull
-        case .empty, nil: return .notNegotiated
+        case .empty: return .notNegotiated
         }
     }
 
     /// Queues an encoded stretch of sound for this peer.
     package func sendAudio(_ frame: PacketizedFrame, captureTime: Instant, now: Instant) -> FrameSendResult {
         guard audioSender != nil else { return negotiated == nil ? .notConnected : .notNegotiated }
+        guard isAudioWanted else { return .paused }
         guard isReadyForMedia, !sending.isPaused.contains(.audio) else { return .notConnected }
         return audioSender?.enqueue(frame, captureTime: captureTime, now: now) == .queued
             ? .queued : .queueFull
@@ -206,6 +207,28 @@ package final class PeerEngine<Security: TransportSecurity> {
 
     // MARK: Inside
 
+    /// A track of ours with sources of its own.
+    static func track(
+        _ media: PeerConfiguration.Media, using random: inout RandomSource
+    ) -> MediaConfiguration.Track {
+        func source() -> UInt32 { UInt32(truncatingIfNeeded: random.next()) }
+        let isVideo = media.kind == .video
+        var track = MediaConfiguration.Track(
+            kind: media.kind, sends: media.sends, receives: media.receives, ssrc: source(),
+            headerExtensions: headerExtensions(media.kind).map(\.uri), isStereo: media.isStereo)
+        let (retransmissionSSRC, repairSSRC) = (source(), source())
+        track.retransmissionSSRC = isVideo ? retransmissionSSRC : nil
+        track.repairSSRC = isVideo && media.sends ? repairSSRC : nil
+        guard isVideo, media.encodings.indices.contains(media.mainEncoding) else { return track }
+        track.encodings = media.encodings.map { rid in
+            MediaConfiguration.Encoding(rid: rid, ssrc: source(), retransmissionSSRC: source())
+        }
+        track.mainEncoding = media.mainEncoding
+        track.encodings[media.mainEncoding].ssrc = track.ssrc
+        track.encodings[media.mainEncoding].retransmissionSSRC = retransmissionSSRC
+        return track
+    }
+
     func enter(_ new: PeerConnectionState, reason: String) {
         guard new != state, state != .closed else { return }
         state = new
@@ -238,10 +261,7 @@ package final class PeerEngine<Security: TransportSecurity> {
             case .established:
                 isReportDue = true
                 enter(.connected, reason: "")
-                if videoSender != nil {
-                    isWaitingForKeyFrame = true
-                    events.append(.keyFrameNeeded)
-                }
+                beginLayers()
             case .failed(let reason):
                 ice.close()
                 enter(.failed, reason: reason)

@@ -23,6 +23,8 @@ package enum PeerEvent: Equatable, Sendable {
     case connectionWanted(to: SocketAddress)
     /// The peer cannot go on without a key frame: it joined just now, or asked by PLI or FIR.
     case keyFrameNeeded
+    /// The same of an encoding that is not the one for peers without simulcast.
+    case layerKeyFrameNeeded(encoding: Int)
     /// The sender of that media said BYE (RFC 3550 §6.6).
     case remoteSourceEnded
     /// What may be sent to the peer, all media with their headers together, is notably more or less than before, or
@@ -37,6 +39,8 @@ package enum FrameSendResult: Hashable, Sendable {
     case notConnected
     /// The peer does not receive this kind of media.
     case notNegotiated
+    /// The peer does not want it now: it is on hold.
+    case paused
     /// It can decode nothing before a key frame.
     case waitingForKeyFrame
     /// Its send queue is full.

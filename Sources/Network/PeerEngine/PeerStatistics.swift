@@ -12,6 +12,8 @@ package struct PeerStatistics: Sendable {
     package var outboundAudio: OutboundRTPStatistics?
     package var remoteInboundVideo: RemoteInboundRTPStatistics?
     package var remoteInboundAudio: RemoteInboundRTPStatistics?
+    /// Of pictures each stream that is sent or was.
+    package var outboundLayers: [Layer]
     package var inboundVideo: InboundRTPStatistics?
     package var inboundAudio: InboundRTPStatistics?
     /// RTP and RTCP packets that were refused: forged, damaged, repeated, or of no stream.
@@ -24,4 +26,14 @@ package struct PeerStatistics: Sendable {
     package var inboundRoundTripTime: Duration?
     /// Of the sound that came last, as its sender says.
     package var inboundAudioLevel: HeaderExtensionValues.AudioLevel?
+
+    /// One stream of pictures that is sent.
+    package struct Layer: Sendable {
+        package var encoding: Int
+        /// `nil` without simulcast.
+        package var rid: String?
+        /// Whether the peer wants it and the path has room for it.
+        package var isActive: Bool
+        package var outbound: OutboundRTPStatistics
+    }
 }

@@ -124,12 +124,19 @@ struct SendControl {
         follow()
     }
 
-    /// Takes a report block on one of our streams with the round trip that was measured last.
-    mutating func handle(_ block: ReportBlock, of stream: Stream, roundTripTime: Duration?, now: Instant) {
-        if let roundTripTime, block.lastSenderReport != 0 {
+    /// Takes one report's blocks on a medium's streams, of which simulcast has several, with the round trip that was
+    /// measured last.
+    mutating func handle(_ blocks: [ReportBlock], of stream: Stream, roundTripTime: Duration?, now: Instant) {
+        guard var block = blocks.first else { return }
+        if let roundTripTime, blocks.contains(where: { $0.lastSenderReport != 0 }) {
             control.handleRoundTripTime(roundTripTime, now: now)
         }
-        if let report = lossReporter.handle(block, now: now) { control.handle(report) }
+        for block in blocks { if let report = lossReporter.handle(block, now: now) { control.handle(report) } }
+        // The circuit breaker looks at them as one: any that goes on is progress, and the worst loss is the path's.
+        for other in blocks.dropFirst() {
+            block.extendedHighestSequenceNumber &+= other.extendedHighestSequenceNumber
+            block.fractionLost = max(block.fractionLost, other.fractionLost)
+        }
         switch stream {
         case .audio: audioBreaker.handle(block, roundTripTime: roundTripTime ?? .zero, now: now)
         case .video: videoBreaker.handle(block, roundTripTime: roundTripTime ?? .zero, now: now)

@@ -34,6 +34,8 @@ package struct NegotiatedSession: Hashable, Sendable {
         /// The streams that we send where the peer takes simulcast, the one that it prefers first; empty: one stream
         /// without a name, `ssrc`.
         package var sendLayers: [SendLayer] = []
+        /// Which of our encodings that one stream is of.
+        package var mainEncoding = 0
         /// The stream that we take of the peer's simulcast; `nil`: it has none.
         package var receiveRID: String?
 

@@ -132,7 +132,8 @@ extension OfferAnswerMachine {
                 : OpusParameters(),
             vp8: track.kind == .video ? VP8Parameters(parsing: parameters) : VP8Parameters(),
             isRTCPReducedSize: remote.isRTCPReducedSize, index: index, remoteStreamID: remote.streamID,
-            remoteTrackID: remote.trackID, remoteRetransmissionGroups: remote.retransmissionGroups)
+            remoteTrackID: remote.trackID, remoteRetransmissionGroups: remote.retransmissionGroups,
+            mainEncoding: track.mainEncoding)
     }
 
     /// The m-line whose transport everything uses: the first of the bundle that is accepted (RFC 8843 §7.3.1). Some

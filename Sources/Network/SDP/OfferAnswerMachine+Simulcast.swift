@@ -72,8 +72,9 @@ extension OfferAnswerMachine {
     // MARK: Answering
 
     /// Says in our answer which of the offered streams we take and send, with no more formats than the answer has.
-    static func answerSimulcast(_ media: NegotiatedSession.Media, to offer: MediaSection, in section: inout MediaSection)
-    {
+    static func answerSimulcast(
+        _ media: NegotiatedSession.Media, to offer: MediaSection, in section: inout MediaSection
+    ) {
         func answered(_ id: String, _ isPaused: Bool) -> NamedStream? {
             guard var rid = offer.rids.first(where: { $0.id == id }) else { return nil }
             rid.direction = rid.direction.reversed

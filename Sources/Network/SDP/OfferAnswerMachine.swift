@@ -44,6 +44,9 @@ package struct OfferAnswerMachine: Sendable {
         self.sessionID = String(sessionID >> 1)
     }
 
+    /// Which of our encodings a peer without simulcast gets.
+    package var mainEncoding: Int { configuration.track(MediaConfiguration.Kind.video.rawValue)?.mainEncoding ?? 0 }
+
     /// Changes what we want of the session; the next offer tells the peer. A kind that is not named any more has its
     /// m-line closed, one that is new gets another m-line.
     package mutating func setTracks(_ tracks: [MediaConfiguration.Track]) {
@@ -219,6 +222,9 @@ package struct OfferAnswerMachine: Sendable {
         if let remote, let role {
             session = try Self.session(media: media, transport: remote, remote: offer, role: role)
         } else {
+            // Media that the peer has taken away are one thing, media that we cannot have another.
+            let isTakenAway = offer.media.allSatisfy { $0.isRejected || configuration.track($0.kind) == nil }
+            guard isTakenAway else { throw .noCommonCodec }
             session = try withoutMedia()
         }
         if !offer.bundle.isEmpty {

@@ -11,10 +11,11 @@ SCRIPT = pathlib.Path(__file__).with_name("page.js").read_text()
 
 
 class BrowserPeer(Peer):
-    def __init__(self, name):
+    def __init__(self, name, browser=None):
+        """`browser`: one that runs already."""
         self.name = name
         self._next = 0
-        self.browser = BROWSERS[name]()
+        self.browser = browser or BROWSERS[name]()
         self.browser.open("about:blank")
         # The comma keeps the functions in the page: only what is plain data can be handed out.
         self.browser.evaluate(f"(window.endpoint = {SCRIPT.strip()}, null)")
@@ -22,9 +23,10 @@ class BrowserPeer(Peer):
     def call(self, method, *arguments):
         return self.browser.evaluate(f"endpoint.{method}({', '.join(json.dumps(a) for a in arguments)})")
 
-    def connection(self, sends):
+    def connection(self, sends, configuration=None):
+        """`configuration`: W3C `RTCConfiguration`."""
         self._next += 1
-        self.call("open", self._next, sends)
+        self.call("open", self._next, sends, configuration or {})
         return _BrowserConnection(self, self._next)
 
     def close(self):

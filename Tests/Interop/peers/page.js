@@ -121,8 +121,8 @@
   }
 
   return {
-    open(id, sends) {
-      const mine = connections[id] = { peer: new RTCPeerConnection(), sends, parts: [] };
+    open(id, sends, configuration) {
+      const mine = connections[id] = { peer: new RTCPeerConnection(configuration), sends, parts: [] };
       if (sends) {
         for (const source of [tone(), picture()]) {
           mine.peer.addTrack(source.track);

@@ -14,6 +14,12 @@ struct Grant: Equatable, Sendable {
     func mayPublish(_ name: String) -> Bool {
         role != .subscriber && (stream == nil || stream == name)
     }
+
+    /// Whether it may take what encoders send to the room: in the place of a publisher, so that nobody who is to watch
+    /// only keeps a stream from whom it is meant for. `nil`: streams of any name.
+    func mayReceive(_ name: String?) -> Bool {
+        name.map(mayPublish) ?? (role != .subscriber && stream == nil)
+    }
 }
 
 /// Who may join: the one place where tokens are judged, for websocket, WHEP and WHIP alike.

@@ -30,6 +30,10 @@ extension EndpointExchange {
         case .success(let (resource, response)):
             guard isWanted else { return delete(resource.url, token: resource.token) }
             state = .live(id: id, resource)
+            if isOut {
+                isOut = false
+                welcome()
+            }
             let servers = ICEServerLink.servers(in: response.values(of: "Link"))
             if settings.takesICEServers, !servers.isEmpty {
                 emit(.iceServers(servers))
@@ -39,10 +43,6 @@ extension EndpointExchange {
             emit(.message(.answer(subscription: id, sdp: resource.answer)))
             failures = 0
             wasLive = true
-            if isOut {
-                isOut = false
-                welcome()
-            }
             if case .publishing(let name) = use { emit(.message(.streamPublished(stream(name)))) }
         case .failure(let refusal):
             guard isWanted else { return }
@@ -141,8 +141,9 @@ extension EndpointExchange {
             retryAt = now + wait
         case .subscribing(let name):
             use = nil
-            refuse(id, refusal.code, refusal.text)
+            // First, so that nobody comes back at once for what is not there.
             emit(.message(.streamUnpublished(stream(name))))
+            refuse(id, refusal.code, refusal.text)
             if refusal.isTransient { announcement = (name, now + wait) }
         case nil: break
         }
@@ -200,12 +201,12 @@ extension EndpointExchange {
         state = .idle
         candidates = []
         restartOffer = nil
+        if case .subscribing(let name) = use { emit(.message(.streamUnpublished(stream(name)))) }
         emit(.message(.subscriptionEnded(subscription: id, reason: .timedOut)))
         switch use {
         case .publishing: retryAt = now
         case .subscribing(let name):
             use = nil
-            emit(.message(.streamUnpublished(stream(name))))
             announcement = (name, now + delay())
         case nil: break
         }

@@ -147,7 +147,15 @@ struct EndpointExchange {
         case .bye(let id, _):
             guard state.id == id else { return }
             leaveResource()
-            if case .publishing = use { retryAt = now + delay() } else { use = nil }
+            switch use {
+            case .publishing: retryAt = now + delay()
+            case .subscribing(let name):
+                use = nil
+                // Who comes back for it finds it.
+                emit(.message(.streamUnpublished(stream(name))))
+                announcement = (name, now + delay())
+            case nil: break
+            }
         case .leave: finish()
         case .receive:
             emit(

@@ -53,6 +53,16 @@ struct FlexFECSender: Sendable {
 
     var hasPackets: Bool { !ready.isEmpty }
 
+    /// Follows a later description; numbers go on.
+    mutating func renegotiate(payloadType: UInt8, extensions: HeaderExtensionBlock?) {
+        configuration.payloadType = payloadType
+        configuration.extensions = extensions
+        configuration.extensionIDs = extensions?.ids ?? HeaderExtensionIDs()
+    }
+
+    /// Forgets what is gathered and what waits.
+    mutating func discard() { reset() }
+
     /// Takes a plain media packet that is sent for the first time.
     mutating func handleMedia(_ packet: RawSpan) {
         guard protection > 0, packet.byteCount >= RTPHeader.fixedByteCount,

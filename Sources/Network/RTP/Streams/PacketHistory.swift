@@ -12,6 +12,8 @@ struct PacketHistory: Sendable {
         var payloadType: UInt8
         /// As they were sent: a repetition under the same number must be the same packet (RFC 3711 §9.1).
         var values: HeaderExtensionValues
+        /// Whether it named its stream.
+        var isIntroduction: Bool
         var sentAt: Instant
         /// When it last went out again, or was queued to.
         var retransmittedAt: Instant?

@@ -16,7 +16,7 @@ package struct RTPAudioReceiveStream: Sendable {
         }
     }
 
-    package let configuration: Configuration
+    package private(set) var configuration: Configuration
     /// The media SSRC, `nil` before the first packet.
     package private(set) var ssrc: UInt32?
     /// When the last packet came, by which the caller tells that a source has gone silent.
@@ -27,6 +27,11 @@ package struct RTPAudioReceiveStream: Sendable {
     private var unwrapper = SequenceUnwrapper()
     private var jitterBuffer: AudioJitterBuffer
     private var counters = InboundRTPStatistics()
+
+    /// Follows a later description: payload types. All else goes on.
+    package mutating func renegotiate(_ configuration: Configuration) {
+        self.configuration = configuration
+    }
 
     package init(_ configuration: Configuration) {
         self.configuration = configuration

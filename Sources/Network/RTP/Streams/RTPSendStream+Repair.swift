@@ -26,6 +26,22 @@ extension RTPSendStream {
         self.parity = FlexFECSender(parity, using: &generator)
     }
 
+    /// What a later description makes of it.
+    mutating func followRepair(in new: inout Configuration) {
+        if new.redPayloadType == nil {
+            sound = nil
+        } else {
+            sound = sound ?? REDSoundBlocks(depth: 0)
+        }
+        // Parity packets that ended do not begin again: their numbers would not go on.
+        new.flexfecSSRC = new.flexfecPayloadType == nil ? nil : configuration.flexfecSSRC
+        guard new.flexfecSSRC != nil, let payloadType = new.flexfecPayloadType else {
+            parity = nil
+            return
+        }
+        parity?.renegotiate(payloadType: payloadType, extensions: new.extensions)
+    }
+
     /// The frame with its forerunners, where they are to be sent, and the payload type that it has then. The frame that
     /// all peers share stays as it is.
     mutating func addRedundancy(to queued: QueuedFrame) -> (frame: PacketizedFrame, payloadType: UInt8) {

@@ -7,7 +7,7 @@ import EmisoraCore
 /// while let packet = stream.pollPacket(into: &buffer, now: now) { … protect and send … }
 /// ```
 package struct RTPSendStream: Sendable {
-    package struct Configuration: Sendable {
+    package struct Configuration: Equatable, Sendable {
         package var ssrc: UInt32
         package var payloadType: UInt8
         /// Ticks a second.
@@ -25,6 +25,11 @@ package struct RTPSendStream: Sendable {
         package var payloadByteLimit = 1_100
         /// Written into every packet, retransmissions included: the MID, when an id was negotiated for it.
         package var extensions: HeaderExtensionBlock?
+        /// Stands in for them until a report shows that the receiver knows the SSRC, and names the stream besides: the
+        /// rid (RFC 8852 §3.1) …
+        package var introduction: HeaderExtensionBlock?
+        /// … and for retransmissions the rid of what they repair (§3.2).
+        package var rtxIntroduction: HeaderExtensionBlock?
         /// For the time of capture, where an id was negotiated for it.
         package var wallClock: WallClock?
         /// Bounds for the time from capture to display, where an id was negotiated for them.
@@ -103,6 +108,9 @@ package struct RTPSendStream: Sendable {
     private var last: LastFrame?
     private var lastFIR: LastFIR?
     private var lastCaptureTimeAt: Instant?
+    /// The receiver has reported on these SSRCs.
+    private var isSSRCKnown = false
+    private var isRTXSSRCKnown = false
     private var lastOrientation = HeaderExtensionValues.VideoOrientation.upright
     private var playoutDelay: PlayoutDelayAnnouncement?
     /// Of this SSRC since it began, for sender reports.
@@ -157,6 +165,35 @@ package struct RTPSendStream: Sendable {
         return dropped
     }
 
+    /// Forgets all that waits, also the rest of a frame of which packets went out.
+    package mutating func discardQueue() {
+        queue.removeAll()
+        nextPacketIndex = 0
+        queuedByteCount = 0
+        parity?.discard()
+        for number in retransmissions { _ = history.withEntry(number) { $0.isQueued = false } }
+        retransmissions.removeAll()
+    }
+
+    /// Follows a later description. SSRCs, numbers and counters go on; what was sent in another form cannot be asked for
+    /// any more.
+    package mutating func renegotiate(_ new: Configuration) {
+        var new = new
+        new.ssrc = configuration.ssrc
+        if new.rtxSSRC != nil { new.rtxSSRC = configuration.rtxSSRC ?? new.rtxSSRC }
+        followRepair(in: &new)
+        guard new != configuration else { return }
+        configuration = new
+        if new.extensions?.ids.playoutDelay == nil {
+            playoutDelay = nil
+        } else if playoutDelay == nil {
+            playoutDelay = new.playoutDelay.map(PlayoutDelayAnnouncement.init)
+        }
+        for number in retransmissions { _ = history.withEntry(number) { $0.isQueued = false } }
+        retransmissions.removeAll()
+        history.removeAll()
+    }
+
     /// Writes the next packet as plain RTP and answers what it is; `nil` when none of that choice waits.
     ///
     /// `values` go into the header where their extensions were negotiated; level of sound and time of capture are the
@@ -196,7 +233,8 @@ package struct RTPSendStream: Sendable {
             let packet = frame.packets[packetIndex]
             let entry = PacketHistory.Entry(
                 sequenceNumber: nextSequenceNumber, timestamp: queued.timestamp, frame: frame,
-                packetIndex: packetIndex, payloadType: payloadType, values: values, sentAt: now)
+                packetIndex: packetIndex, payloadType: payloadType, values: values,
+                isIntroduction: !isSSRCKnown && configuration.introduction != nil, sentAt: now)
             nextSequenceNumber &+= 1
             history.append(entry, now: now)
             guard let byteCount = write(entry, into: &buffer) else { continue }
@@ -270,7 +308,9 @@ package struct RTPSendStream: Sendable {
 
     /// Takes a report block about this stream; others are ignored.
     package mutating func handle(_ block: ReportBlock, wallClock: WallClock, now: Instant) {
+        if block.ssrc == configuration.rtxSSRC { isRTXSSRCKnown = true }
         guard block.ssrc == configuration.ssrc else { return }
+        isSSRCKnown = true
         remoteStatistics.reportsReceived += 1
         remoteStatistics.packetsLost = Int64(block.cumulativeLost)
         remoteStatistics.fractionLost = Double(block.fractionLost) / 256
@@ -297,11 +337,6 @@ package struct RTPSendStream: Sendable {
             octetCount: counters.wireOctets)
     }
 
-    /// Changes what the header carries, as another description may have it, from the next packet on.
-    package mutating func setExtensions(_ extensions: HeaderExtensionBlock?) {
-        configuration.extensions = extensions
-    }
-
     /// Goes on with other SSRCs after a collision (RFC 3550 §8.2); the caller says BYE for the old ones. What was sent
     /// under the old SSRC can no longer be asked for.
     package mutating func changeSSRC(
@@ -318,6 +353,8 @@ package struct RTPSendStream: Sendable {
         retransmissions.removeAll()
         counters = SenderCounters()
         lastFIR = nil
+        isSSRCKnown = false
+        isRTXSSRCKnown = false
         playoutDelay?.restart()
     }
 
@@ -362,7 +399,8 @@ package struct RTPSendStream: Sendable {
             timestamp: entry.timestamp, ssrc: configuration.ssrc)
         do throws(ByteError) {
             var writer = ByteWriter(&buffer)
-            try header.write(to: &writer, extensions: configuration.extensions, values: entry.values)
+            let extensions = entry.isIntroduction ? configuration.introduction : configuration.extensions
+            try header.write(to: &writer, extensions: extensions, values: entry.values)
             try entry.frame.writePayload(of: packet, to: &writer)
             return writer.count
         } catch {
@@ -412,7 +450,8 @@ package struct RTPSendStream: Sendable {
             timestamp: entry.timestamp, ssrc: ssrc)
         do throws(ByteError) {
             var writer = ByteWriter(&buffer)
-            try header.write(to: &writer, extensions: configuration.extensions, values: values)
+            let introduction = isRTXSSRCKnown ? nil : configuration.rtxIntroduction
+            try header.write(to: &writer, extensions: introduction ?? configuration.extensions, values: values)
             try writer.writeInteger(entry.sequenceNumber)
             try entry.frame.writePayload(of: packet, to: &writer)
             nextRTXSequenceNumber &+= 1

@@ -44,7 +44,7 @@ package struct RTPVideoReceiveStream: Sendable {
     /// Senders keep packets for about that long: what is missing after such a silence is not to be had any more.
     private static let outage: Duration = .seconds(1)
 
-    package let configuration: Configuration
+    package private(set) var configuration: Configuration
     /// The media SSRC, `nil` before the first packet.
     package private(set) var ssrc: UInt32?
     /// When the last packet came, by which the caller tells that a source has gone silent.
@@ -76,7 +76,17 @@ package struct RTPVideoReceiveStream: Sendable {
         set { nackGenerator.roundTripTime = newValue }
     }
 
+    /// Follows a later description: payload types and what the sender answers. All else goes on.
+    package mutating func renegotiate(_ configuration: Configuration) {
+        self.configuration = configuration
+    }
+
     // MARK: Packets
+
+    /// Whether such a packet repeats one of another source.
+    package func isRetransmission(payloadType: UInt8) -> Bool {
+        payloadType == configuration.rtxPayloadType || payloadType == configuration.redundancy?.redRTXPayloadType
+    }
 
     /// Whether a packet of this payload type is for this stream.
     package func accepts(payloadType: UInt8) -> Bool {
