@@ -150,7 +150,7 @@ extension SessionCore {
 
     private func limitation(of fanout: MediaFanout, _ rates: EncoderRate.Statistics) -> QualityLimitationReason {
         if rates.isLimited { return .bandwidth }
-        return fanout.receiverLimits == VideoLimits() ? .none : .other
+        return fanout.isLimitedByReceivers ? .other : .none
     }
 
     private func subscriberStatistics(_ subscription: Subscription) -> SubscriberStatistics {

@@ -18,6 +18,18 @@ import Testing
         #expect(Arguments.frameRate(text) == FrameRate(numerator, denominator))
     }
 
+    @Test(
+        "bounds of a delay are two times in milliseconds",
+        arguments: [
+            ("0-0", 0, 0), ("10-400", 10, 400), ("0-40950", 0, 40_950), ("0-40951", -1, 0), ("5-4", -1, 0),
+            ("5", -1, 0), ("-5", -1, 0), ("5-", -1, 0), ("1-2-3", -1, 0), ("a-b", -1, 0), ("", -1, 0),
+            ("0-99999999999999999999", -1, 0),
+        ] as [(String, Int64, Int64)])
+    func delays(text: String, least: Int64, most: Int64) {
+        let expected = least < 0 ? nil : Duration.milliseconds(least)...Duration.milliseconds(most)
+        #expect(Arguments.delays(text) == expected)
+    }
+
     @Test("an option without a value takes none, and the next argument is its own")
     func flags() throws {
         var seen: [String] = []

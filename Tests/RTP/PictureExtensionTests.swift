@@ -147,6 +147,17 @@ import Testing
         }
     }
 
+    @Test func playoutDelayIsToldFromWhenALaterDescriptionTakesIt() throws {
+        var configuration = senderConfiguration(rtx: false)
+        let bounds = HeaderExtensionValues.PlayoutDelay(minimum: 1, maximum: 2)
+        configuration.playoutDelay = bounds
+        var generator = SeededGenerator(seed: 1)
+        var stream = RTPSendStream(configuration, using: &generator)
+        for packet in try send(&stream, key: true, at: 0) { #expect(try values(packet).playoutDelay == nil) }
+        stream.setExtensions(try HeaderExtensionBlock([], ids: .everyID))
+        for packet in try send(&stream, at: 33) { #expect(try values(packet).playoutDelay == bounds) }
+    }
+
     @Test func whereItWasNotNegotiatedNothingIsTold() throws {
         var configuration = senderConfiguration(rtx: false)
         var ids = HeaderExtensionIDs()

@@ -64,8 +64,8 @@ final class MediaFanout: TurnParticipant {
         wishes.update(for: engines, now: now)
     }
 
-    /// What receivers can decode at most.
-    var receiverLimits: VideoLimits { wishes.limits }
+    /// Whether a receiver can decode less than the source makes.
+    var isLimitedByReceivers: Bool { video?.currentSettings.isLimited ?? false }
 
     var rateStatistics: EncoderRate.Statistics { rates.statistics(of: engines) }
 
@@ -99,7 +99,9 @@ final class MediaFanout: TurnParticipant {
 
     /// Pictures of before somebody joined were made without regard to what it can decode.
     private func mayHave(_ recent: [EncodedVideoFrame], _ engine: Engine) -> Bool {
-        engine.wishes.video?.limits.maximumFrameRate == nil && recent.allSatisfy { wishes.suits($0, engine) }
+        let most = engine.wishes.video?.limits.maximumFrameRate.map(Double.init) ?? .infinity
+        return most >= video?.currentSettings.maximumFramesPerSecond ?? 0
+            && recent.allSatisfy { wishes.suits($0, engine) }
     }
 
     func turn(now: Instant) {

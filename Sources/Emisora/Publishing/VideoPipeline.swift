@@ -35,6 +35,11 @@ final class VideoPipeline: Sendable {
 
         var framesPerSecond: Double { min(maximumFramesPerSecond, limits.frameRate.map(Double.init) ?? .infinity) }
 
+        /// Whether receivers can decode less than the source makes.
+        var isLimited: Bool {
+            framesPerSecond < maximumFramesPerSecond || sourceSize.map { !limits.allows($0) } ?? false
+        }
+
         /// What a capturer need not make in the first place. The size goes by the source's own, not by the last
         /// picture's, which is smaller already and of slightly another shape: it would shrink step by step.
         var wants: VideoWants {

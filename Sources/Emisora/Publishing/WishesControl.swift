@@ -16,9 +16,6 @@ final class WishesControl {
         self.audio = audio
     }
 
-    /// Whether receivers keep the encoder from making what the application wants.
-    var limits: VideoLimits { applied.limits }
-
     /// To be called when receivers came or went, and with every turn, since they report and describe themselves anew.
     func update(for engines: [Engine], now: Instant) {
         let wishes = engines.lazy.filter(\.mayBeSentTo).map(\.wishes)

@@ -128,9 +128,7 @@ package struct RTPSendStream: Sendable {
         nextSequenceNumber = Self.firstSequenceNumber(using: &generator)
         nextRTXSequenceNumber = Self.firstSequenceNumber(using: &generator)
         history = PacketHistory(duration: configuration.historyDuration, limit: configuration.historyPacketLimit)
-        if configuration.extensions?.ids.playoutDelay != nil {
-            playoutDelay = configuration.playoutDelay.map(PlayoutDelayAnnouncement.init)
-        }
+        playoutDelay = configuration.playoutDelay.map(PlayoutDelayAnnouncement.init)
         makeRepair(using: &generator)
     }
 
@@ -227,7 +225,10 @@ package struct RTPSendStream: Sendable {
             values.audioLevel = queued.frame.audioLevel
             if packetIndex == 0 { values.absoluteCaptureTime = absoluteCaptureTime(of: queued, now: now) }
             if isLast { values.videoOrientation = orientation(of: queued.frame) }
-            values.playoutDelay = playoutDelay?.value(for: nextSequenceNumber, isKeyFrame: queued.frame.isKeyFrame)
+            if configuration.extensions?.ids.playoutDelay != nil {
+                values.playoutDelay = playoutDelay?.value(
+                    for: nextSequenceNumber, isKeyFrame: queued.frame.isKeyFrame)
+            }
             let (frame, payloadType) = addRedundancy(to: queued)
             let packet = frame.packets[packetIndex]
             let entry = PacketHistory.Entry(
