@@ -154,7 +154,8 @@ import Testing
         var generator = SeededGenerator(seed: 1)
         var stream = RTPSendStream(configuration, using: &generator)
         for packet in try send(&stream, key: true, at: 0) { #expect(try values(packet).playoutDelay == nil) }
-        stream.setExtensions(try HeaderExtensionBlock([], ids: .everyID))
+        configuration.extensions = try HeaderExtensionBlock([], ids: .everyID)
+        stream.renegotiate(configuration)
         for packet in try send(&stream, at: 33) { #expect(try values(packet).playoutDelay == bounds) }
     }
 
