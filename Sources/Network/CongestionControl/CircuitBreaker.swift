@@ -97,6 +97,7 @@ package struct CircuitBreaker: Sendable {
     private var lastSentAt: Instant?
     private var lastReportAt: Instant?
     private var lastJudgedAt: Instant?
+    private var usualInterval: Duration = .zero
     private var lastHighest: UInt32?
     private var stalledReports = 0
     private var losses = LossReporter()
@@ -106,6 +107,7 @@ package struct CircuitBreaker: Sendable {
 
     package init(_ options: Options = Options()) {
         self.options = options
+        usualInterval = options.reportInterval
     }
 
     /// What the stream may send at the most, where it was found to overload the path.
@@ -158,10 +160,18 @@ package struct CircuitBreaker: Sendable {
             current = ReportWindow.Report()
         }
         guard let before = lastJudgedAt, current.packets > 0 else { return }
+        let isOfOutage = coversOutage(now - before)
         current.seconds = (now - before).inSeconds
         current.roundTrip = max(.milliseconds(1), roundTripTime).inSeconds
         judgeProgress(block.extendedHighestSequenceNumber, roundTripTime)
-        judgeCongestion()
+        if !isOfOutage { judgeCongestion() }
+    }
+
+    /// A report that comes much later than the others did tells of a path that was gone: what was lost there says nothing
+    /// of its width, which the next report does.
+    private mutating func coversOutage(_ interval: Duration) -> Bool {
+        defer { usualInterval = (usualInterval + interval) / 2 }
+        return interval > max(usualInterval, options.reportInterval) * 2
     }
 
     // MARK: What follows
