@@ -57,6 +57,25 @@ class Browser:
             time.sleep(0.02)
 
 
+class Driver:
+    """Playwright's driver: a process can have one at a time, so its browsers share it, and the last ends it."""
+    _playwright = None
+    _users = 0
+
+    @classmethod
+    def take(cls):
+        if cls._users == 0:
+            cls._playwright = sync_playwright().start()
+        cls._users += 1
+        return cls._playwright
+
+    @classmethod
+    def give_back(cls):
+        cls._users -= 1
+        if cls._users == 0:
+            cls._playwright.stop()
+
+
 class Chromium(Browser):
     name = "chromium"
 
@@ -71,8 +90,7 @@ class Chromium(Browser):
             executable = pathlib.Path(self._folder, "chromium")
             executable.write_text(f'#!/bin/sh\nexec {shlex.join(host.command)} /usr/bin/chromium "$@"\n')
             executable.chmod(0o755)
-        self._playwright = sync_playwright().start()
-        self._browser = self._playwright.chromium.launch(
+        self._browser = Driver.take().chromium.launch(
             executable_path=str(executable), headless=True, env=environment,
             args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                   "--autoplay-policy=no-user-gesture-required",
@@ -92,7 +110,7 @@ class Chromium(Browser):
         """Another page of the same browser, as a browser of its own."""
         tab = object.__new__(Chromium)
         tab._page = self._browser.new_page()
-        tab._browser = tab._playwright = None
+        tab._browser = None
         return tab
 
     def close(self):
@@ -100,7 +118,7 @@ class Chromium(Browser):
             self._page.close()
             return
         self._browser.close()
-        self._playwright.stop()
+        Driver.give_back()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
