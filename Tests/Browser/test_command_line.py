@@ -116,7 +116,7 @@ def test_wrong_arguments_name_the_argument_and_what_is_allowed(started):
         (["publish", "ws://127.0.0.1:1/x", "--stream", "api"], "--stream"),
         (["publish", "ws://127.0.0.1:1/api"], "URL"),
         (["publish", "ws://127.0.0.1"], "URL"),
-        (["watch", "http://127.0.0.1:1/x"], "URL"),
+        (["watch", "ftp://127.0.0.1:1/x"], "URL"),
         (["publish"], "URL"),
         (["watch", "ws://127.0.0.1:1/x", "--frames", "0"], "--frames"),
         (["serve", "--port", "99999"], "--port"),
