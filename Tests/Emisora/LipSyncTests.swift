@@ -64,7 +64,7 @@ private final class FlashAndClick: VideoFrameSink, AudioFrameSink {
         let sink = FlashAndClick()
         try await receiving.subscribe(Subscriber(videoSink: sink, audioSink: sink), to: "main")
         func statistics() async -> SubscriberStatistics? { await receiving.statistics().subscribers.first }
-        try await eventually("sound is lined up with pictures, a packet after the other") {
+        try await eventually("sound is lined up with pictures, a packet after the other", within: .seconds(40)) {
             guard let offset = await statistics()?.lipSyncOffset else { return false }
             return abs(offset.inMilliseconds) < 30
         }
