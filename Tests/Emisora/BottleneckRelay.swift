@@ -12,7 +12,9 @@ final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
     // Invariant behind `@unchecked Sendable`: `shared` is a mutex; everything else is touched on the loop's thread only.
     struct Shared {
         var rate: DataRate?
-        /// By how much pictures are held up at the most, by chance, in their order; sound is not.
+        /// By how much pictures are held up at the least …
+        var pictureDelay: Duration = .zero
+        /// … and by how much more at the most, by chance, in their order; sound is not.
         var pictureJitter: Duration = .zero
         var publisher: SocketAddress?
         var subscriber: SocketAddress?
@@ -74,11 +76,11 @@ final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
 
     private func queue(_ bytes: [UInt8]) {
         let now = SystemClock.now()
-        let (rate, jitter) = shared.withLock { ($0.rate, $0.pictureJitter) }
+        let (rate, delay, jitter) = shared.withLock { ($0.rate, $0.pictureDelay, $0.pictureJitter) }
         guard let rate else {
             var due = max(now, busyUntil)
-            if jitter > .zero, bytes.count > Self.pictureByteCount {
-                due = max(lastPictureDue, due + .nanoseconds(Int64.random(in: 0...jitter.nanoseconds)))
+            if delay + jitter > .zero, bytes.count > Self.pictureByteCount {
+                due = max(lastPictureDue, due + delay + .nanoseconds(Int64.random(in: 0...jitter.nanoseconds)))
                 lastPictureDue = due
             }
             waiting.insert((due, bytes), at: waiting.firstIndex { $0.due > due } ?? waiting.count)
@@ -119,6 +121,8 @@ final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
 /// Signaling between two sessions of one process that puts the relay into the place of each side's own address.
 final class RelayedChannel: SignalingChannel {
     let usualOfferer = Offerer.subscriber
+    /// The relay has one address for each side and carries datagrams: candidates for TCP would be taken for it.
+    static let sessionOptions = Session.Options(addresses: .loopback, usesTCPCandidates: false)
     private let inner: LoopbackChannel
     private let relay: BottleneckRelay
 

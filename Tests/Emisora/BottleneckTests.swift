@@ -7,10 +7,8 @@ import Testing
     @Test func aPublisherFollowsItsSubscribersPathDownAndUp() async throws {
         let relay = try await BottleneckRelay(rate: .kilobitsPerSecond(500))
         let (first, second) = RelayedChannel.pair(relay)
-        // Else they would go past the relay.
-        let options = Session.Options(addresses: .loopback, usesTCPCandidates: false)
-        let publishing = try await Session.open(first, options)
-        let receiving = try await Session.open(second, options)
+        let publishing = try await Session.open(first, RelayedChannel.sessionOptions)
+        let receiving = try await Session.open(second, RelayedChannel.sessionOptions)
         // Noise takes whatever rate it is given.
         let publisher = Publisher(videoCapture: NoiseCapture(width: 320, height: 240), audioCapture: ToneCapture())
         try await publishing.publish(publisher)

@@ -50,8 +50,10 @@ struct PlayoutControl {
         {
             lipSync.update(
                 video: .init(
-                    capturedAt: pictureTime, playedAt: pictures.at, delay: video.playout.timeline.delay),
-                audio: .init(capturedAt: soundTime, playedAt: sound.at, delay: soundDelay))
+                    capturedAt: pictureTime, playedAt: pictures.at, delay: video.playout.timeline.delay,
+                    ownDelay: video.playout.timeline.ownDelay),
+                audio: .init(
+                    capturedAt: soundTime, playedAt: sound.at, delay: soundDelay, ownDelay: audio.networkDelay))
         } else {
             lipSync.reset()
         }

@@ -90,8 +90,11 @@ import Testing
                 let soundTime = audioClock.ntpTimestamp(of: playingAudio.timestamp)
             else { return lipSync.reset() }
             lipSync.update(
-                video: .init(capturedAt: pictureTime, playedAt: playingVideo.at, delay: timeline.delay),
-                audio: .init(capturedAt: soundTime, playedAt: playingAudio.at, delay: audioDelay))
+                video: .init(
+                    capturedAt: pictureTime, playedAt: playingVideo.at, delay: timeline.delay,
+                    ownDelay: timeline.ownDelay),
+                audio: .init(
+                    capturedAt: soundTime, playedAt: playingAudio.at, delay: audioDelay, ownDelay: buffer.networkDelay))
             timeline.synchronizationDelay = lipSync.videoDelay
             buffer.synchronizationDelay = lipSync.audioDelay
         }

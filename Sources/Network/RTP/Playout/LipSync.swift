@@ -11,13 +11,16 @@ package struct LipSync: Equatable, Sendable {
     package struct Playing: Equatable, Sendable {
         package var capturedAt: NTPTimestamp
         package var playedAt: Instant
-        /// What the delay that can be changed is at present.
+        /// What the delay that can be changed is at present …
         package var delay: Duration
+        /// … and what it is brought to without lining up: for the network and for whoever else asks.
+        package var ownDelay: Duration
 
-        package init(capturedAt: NTPTimestamp, playedAt: Instant, delay: Duration) {
+        package init(capturedAt: NTPTimestamp, playedAt: Instant, delay: Duration, ownDelay: Duration) {
             self.capturedAt = capturedAt
             self.playedAt = playedAt
             self.delay = delay
+            self.ownDelay = ownDelay
         }
     }
 
@@ -26,6 +29,7 @@ package struct LipSync: Equatable, Sendable {
     /// … or ahead of them; beyond, it is brought to where it is as good as simultaneous.
     private static let soundEarly: Duration = .milliseconds(-15)
     private static let goalWhenLate: Duration = .milliseconds(10)
+    private static let soundWaitedFor: Duration = .milliseconds(100)
     /// More is a sender's wrong clock and not a delay: sound and pictures then play as they come.
     private static let believable: Duration = .seconds(1)
 
@@ -47,9 +51,11 @@ package struct LipSync: Equatable, Sendable {
         }
         self.offset = offset
         if offset > Self.soundLate {
-            move(by: offset - Self.goalWhenLate, &audioDelay, from: audio.delay, &videoDelay, from: video.delay)
+            // Sound that waits far above its goal comes down a packet a second: pictures go to meet it.
+            if audio.delay - audioDelay > Self.soundWaitedFor { audioDelay = .zero }
+            move(by: offset - Self.goalWhenLate, &audioDelay, of: audio, &videoDelay, of: video)
         } else if offset < Self.soundEarly {
-            move(by: .zero - offset, &videoDelay, from: video.delay, &audioDelay, from: audio.delay)
+            move(by: .zero - offset, &videoDelay, of: video, &audioDelay, of: audio)
         }
     }
 
@@ -58,15 +64,19 @@ package struct LipSync: Equatable, Sendable {
         self = LipSync()
     }
 
-    /// Takes delay away from what was delayed, as long as it was, before it adds any to the other.
+    /// Takes delay away from what was delayed, as far as that goes, before it adds any to the other. Each goal is set from
+    /// the delay that there is: from the goal before, which a delay takes seconds to reach, it would run away.
     private func move(
-        by distance: Duration, _ late: inout Duration, from lateDelay: Duration, _ early: inout Duration,
-        from earlyDelay: Duration
+        by distance: Duration, _ lateGoal: inout Duration, of late: Playing, _ earlyGoal: inout Duration,
+        of early: Playing
     ) {
-        if late > .zero {
-            late = max(.zero, min(late, lateDelay) - distance)
+        let goal = late.delay - distance
+        if lateGoal > .zero, goal >= late.ownDelay {
+            lateGoal = min(lateGoal, goal)
+        } else if lateGoal > .zero {
+            lateGoal = .zero
         } else {
-            early = max(.zero, earlyDelay) + distance
+            earlyGoal = max(.zero, early.delay) + distance
         }
     }
 }

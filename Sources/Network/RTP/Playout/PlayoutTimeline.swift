@@ -45,6 +45,8 @@ package struct PlayoutTimeline: Sendable {
     package var processingDelay: Duration = .zero
     /// What is aimed at, counted from when the fastest frames are complete.
     package private(set) var targetDelay: Duration = .zero
+    /// What would be aimed at without sound to line up with.
+    package private(set) var ownDelay: Duration = .zero
     /// What of it the network and decoding need.
     package private(set) var networkDelay: Duration = .zero
     /// Between frames, smoothed.
@@ -95,6 +97,7 @@ package struct PlayoutTimeline: Sendable {
         offset = nil
         last = nil
         targetDelay = .zero
+        ownDelay = .zero
         networkDelay = .zero
     }
 
@@ -123,9 +126,13 @@ package struct PlayoutTimeline: Sendable {
     private mutating func updateTarget(least: Int64) {
         let lateness = Duration.nanoseconds(max(0, (window.usual ?? least) &- least))
         networkDelay = min(configuration.maximumDelay, lateness) + processingDelay
-        targetDelay = max(networkDelay, synchronizationDelay, configuration.minimumDelay)
-        if let bounds { targetDelay = max(bounds.lowerBound, min(bounds.upperBound, targetDelay)) }
-        targetDelay = max(.zero, min(Self.longestDelay, targetDelay))
+        ownDelay = bounded(max(networkDelay, configuration.minimumDelay))
+        targetDelay = bounded(max(networkDelay, configuration.minimumDelay, synchronizationDelay))
+    }
+
+    private func bounded(_ delay: Duration) -> Duration {
+        let asked = bounds.map { max($0.lowerBound, min($0.upperBound, delay)) } ?? delay
+        return max(.zero, min(Self.longestDelay, asked))
     }
 
     private func glide(from offset: Int64, to goal: Int64, seconds: Double, now: Instant) -> Int64 {

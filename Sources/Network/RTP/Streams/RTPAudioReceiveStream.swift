@@ -120,6 +120,8 @@ package struct RTPAudioReceiveStream: Sendable {
     package var targetDelay: Duration { jitterBuffer.targetDelay }
     /// The least sound that waited lately; `nil` while not enough is known.
     package var delay: Duration? { jitterBuffer.delay }
+    /// What is aimed at for the network alone.
+    package var networkDelay: Duration { jitterBuffer.networkDelay }
     /// What lining up with pictures takes at the least.
     package var synchronizationDelay: Duration {
         get { jitterBuffer.synchronizationDelay }
