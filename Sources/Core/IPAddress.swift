@@ -27,6 +27,15 @@ public struct IPAddress: Hashable, Sendable {
     package static let loopbackV4 = IPAddress(v4: 0x7F00_0001)
     package static let loopbackV6 = IPAddress(v6High: 0, low: 1)
 
+    /// Whether it can be one host's address: not the unspecified one, which systems take for themselves, no multicast, and
+    /// no IPv4 address in IPv6's clothes.
+    package var isOfAHost: Bool {
+        switch family {
+        case .v4: v4Bits >> 24 != 0 && v4Bits >> 28 != 0xE && v4Bits != .max
+        case .v6: high >> 56 != 0xFF && !(high == 0 && (low == 0 || low >> 32 == 0xFFFF))
+        }
+    }
+
     public var isLoopback: Bool {
         switch family {
         case .v4: v4Bits >> 24 == 127

@@ -301,11 +301,11 @@ import Testing
         _ = world.exchange.nextRequest()
         world.respond(
             406, [("Content-Type", "application/problem+json")],
-            #"{"title":"Not Acceptable","status":406,"detail":"H.264\u001b[31m alone\nis taken."}"#)
+            #"{"title":"Not Acceptable","status":406,"detail":"H.264\u001b[31m\u009b7m\u202e alone\nis taken."}"#)
         #expect(
             world.messages() == [
                 .subscriptionEnded(subscription: id, reason: .connectionFailed),
-                .error(SignalingError(.init(rawValue: "406"), "H.264 [31m alone is taken.", inReplyTo: "publish")),
+                .error(SignalingError(.init(rawValue: "406"), "H.264 [31m 7m alone is taken.", inReplyTo: "publish")),
             ])
         #expect(world.exchange.nextDeadline == nil)
     }

@@ -45,6 +45,16 @@ import Testing
         #expect(ICECandidateLine(parsing: "1 1 TCP 5 192.0.2.1 9 typ host tcptype active")?.tcpType == "active")
     }
 
+    /// Systems connect to the unspecified address as to themselves: it would lead to services that only we may reach.
+    @Test(arguments: [
+        "0.0.0.0", "0.1.2.3", "224.0.0.1", "255.255.255.255", "::", "::ffff:127.0.0.1", "::ffff:192.0.2.1", "ff02::1",
+    ])
+    func anAddressThatIsNoHostsIsNotUsed(address: String) throws {
+        for rest in ["udp 5 \(address) 5000 typ host", "tcp 5 \(address) 5000 typ host tcptype passive"] {
+            #expect(try #require(ICECandidateLine(parsing: "candidate:1 1 " + rest)).usableAddress == nil)
+        }
+    }
+
     @Test("RFC 6544 §4.5: a passive TCP candidate is an address that can be connected to")
     func takesAPassiveTCPCandidate() throws {
         let text = "candidate:1 1 TCP 1518280447 192.0.2.1 443 typ host tcptype passive"

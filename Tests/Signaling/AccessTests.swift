@@ -282,6 +282,11 @@ import Testing
         #expect(world.responses[try Self.ask(&world, .options, "/whep/demo", nil)]?.status == 204)
         #expect(world.responses[try Self.ask(&world, .options, "/whep/demo", own)]?.header("Link") != nil)
         #expect(world.responses[try Self.ask(&world, .options, "/whep/other", own)]?.header("Link") == nil)
+        // What an expired token may still do in a session is none of it.
+        let expired = Self.token(.subscriber, exp: 1)
+        for path in ["/whep/demo", "/whep/demo/camera", "/whep/demo/camera/session"] {
+            #expect(world.responses[try Self.ask(&world, .options, path, expired)]?.header("Link") == nil)
+        }
     }
 
     // MARK: TURN

@@ -44,8 +44,10 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
             return respond(.problem(404, "\(kind.protocolName) is at \(base) and \(base)/STREAM."), to: id)
         }
         let isSession = path.count == 3
-        // What a token began it may end after its time, too; the session's id is known to its owner alone.
-        let verdict = access.authorize(request.token, for: String(path[0]), mayBeExpired: isSession)
+        // What a token began it may end after its time, too, and keep connected; the session's id is known to its owner
+        // alone. TURN credentials, which OPTIONS hands out, are for tokens that are valid now.
+        let isLive = isSession && [.patch, .delete].contains(request.method)
+        let verdict = access.authorize(request.token, for: String(path[0]), mayBeExpired: isLive)
         switch (request.method, isSession, verdict) {
         case (.options, _, _): respond(preflight(verdict), to: id)
         // RFC 9725 §4.2: reserved, and answered with success and nothing.

@@ -133,7 +133,11 @@ extension TCPTransport: TCPConnectionOwner {
         guard let peer = peerOfFragment(fragment) else { return true }
         let now = SystemClock.now()
         guard peer.engine.handle(datagram: &packet, path: connection.path, now: now) else { return true }
-        guard hasRoom(for: peer) else { return false }
+        guard hasRoom(for: peer) else {
+            // The check has made the engine count on this path.
+            peer.engine.didDisconnect(connection.path, now: now)
+            return false
+        }
         connection.belong(to: peer, now: now)
         return true
     }

@@ -20,15 +20,16 @@ struct CertificateFile {
     /// - Returns: `nil` when there is no such file.
     private func read() throws(SessionError) -> Certificate? {
         let text: [UInt8]
+        let isPrivate: Bool
         do throws(CaptureError) {
             let file = try FileHandle(reading: path)
+            isPrivate = file.permissions & 0o077 == 0
             text = file.bytes(at: 0, upTo: Self.byteLimit)
         } catch {
             if case .file(_, code: ENOENT) = error { return nil }
             throw unusable("\(error)")
         }
-        var status = stat()
-        if stat(path, &status) == 0, status.st_mode & 0o077 != 0 {
+        guard isPrivate else {
             throw unusable("Others may read or write its private key; forbid it: chmod 600 \(path)")
         }
         do throws(CertificateError) {
@@ -64,7 +65,8 @@ struct CertificateFile {
             if code == EEXIST, let stored = try read() { return stored }
             throw .system("The session's certificate cannot be stored in \(path): \(String(cString: strerror(code)))")
         }
-        return certificate
+        // Of two that renew at once the later one's stands, for both.
+        return replacing ? try read() ?? certificate : certificate
     }
 
     private func unusable(_ reason: String) -> SessionError {

@@ -4,6 +4,8 @@ import Glibc
 package final class FileHandle: Sendable {
     /// In bytes, when it was opened for reading.
     package let size: Int
+    /// The mode's last nine bits, when it was opened for reading.
+    package let permissions: UInt32
     private let descriptor: Int32
 
     package init(reading path: String) throws(CaptureError) {
@@ -22,6 +24,7 @@ package final class FileHandle: Sendable {
             throw .invalidOption("\(path) is not a regular file")
         }
         size = Int(status.st_size)
+        permissions = UInt32(status.st_mode) & 0o777
     }
 
     /// - Parameter permissions: Of a file that is not there yet.
@@ -29,6 +32,7 @@ package final class FileHandle: Sendable {
         descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, mode_t(permissions))
         guard descriptor >= 0 else { throw .file(path: path, code: errno) }
         size = 0
+        self.permissions = permissions
     }
 
     deinit {

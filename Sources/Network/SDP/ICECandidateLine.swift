@@ -95,7 +95,7 @@ package struct ICECandidateLine: Hashable, Sendable {
         guard component == 1, transport == "udp" || (transport == "tcp" && tcpType?.lowercased() == "passive"),
             port != 0, ["host", "srflx", "prflx", "relay"].contains(type)
         else { return nil }
-        return IPAddress(address).map { SocketAddress(ip: $0, port: port) }
+        return IPAddress(address).flatMap { $0.isOfAHost ? SocketAddress(ip: $0, port: port) : nil }
     }
 
     /// `active`, `passive` or `so` of a TCP candidate (RFC 6544 §4.5).

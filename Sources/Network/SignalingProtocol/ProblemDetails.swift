@@ -22,8 +22,10 @@ package struct ProblemDetails: Decodable, Equatable, Sendable {
         default: text = mediaType == "text/html" ? String(decoding: body, as: UTF8.self).withoutTags : nil
         }
         // Bytes of others' do not steer the terminal.
-        let shown = text?.unicodeScalars.map { $0.properties.isWhitespace || $0.value < 0x20 ? " " : "\($0)" }.joined()
-            .split(separator: " ").joined(separator: " ")
+        let shown = text?.unicodeScalars.map { scalar in
+            let steers = [.control, .format].contains(scalar.properties.generalCategory)
+            return scalar.properties.isWhitespace || steers ? " " : "\(scalar)"
+        }.joined().split(separator: " ").joined(separator: " ")
         guard let shown, !shown.isEmpty else { return nil }
         return String(shown.prefix(200))
     }

@@ -84,6 +84,8 @@ package struct PlayoutTimeline: Sendable {
         let goal = least &+ targetDelay.nanoseconds
         let elapsed = last.map { max(0, min(1, (completedAt - $0.completedAt).inSeconds)) } ?? 0
         offset = offset.map { glide(from: $0, to: goal, seconds: elapsed, now: completedAt) } ?? goal
+        // However fast the sender's clock runs, nothing is held for longer.
+        offset = offset.map { min($0, least &+ Self.longestDelay.nanoseconds) }
         var playAt = Instant(nanoseconds: media &+ (offset ?? goal))
         if let last { playAt = max(playAt, last.playAt + .microseconds(1)) }
         last = (completedAt, media, playAt)
