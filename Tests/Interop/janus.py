@@ -6,11 +6,10 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 
 from websockets.sync.client import connect
 
-from processes import LOGS
+from processes import LOGS, wait_for_port
 from relay import own_address
 
 ROOM = 1234
@@ -48,16 +47,11 @@ class Janus:
             self._process = subprocess.Popen(
                 ["janus", f"--configs-folder={self._folder}", "--disable-colors"], stdin=subprocess.DEVNULL, stdout=log,
                 stderr=log)
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
-            except OSError:
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    self.close()
-                    raise AssertionError(f"janus did not start: {self.log()[-2000:]}") from None
-                time.sleep(0.05)
+        try:
+            wait_for_port(self.port, self._process, "janus", self.log)
+        except AssertionError:
+            self.close()
+            raise
 
     def log(self):
         return self._log_path.read_text(errors="replace")
@@ -152,3 +146,24 @@ class JanusSession:
 
     def close(self):
         self._connection.__exit__(None, None, None)
+
+
+def publish_from(inside, session, check=lambda offer, answer: None):
+    """The publisher of stream `main` in the room that `inside` has joined offers, as to WHIP, and Janus answers: gives the
+    session's handle of it and the feed's number."""
+    inside.wait_for(lambda: "main" in inside.streams, 60, "the stream")
+    feeds = []
+
+    def offered(message):
+        if message["type"] == "offer":
+            handle, number, answer = session.publish(message["sdp"])
+            check(message["sdp"], answer)
+            feeds.append((handle, number))
+            inside.send("answer", subscription=id, sdp=answer)
+
+    id = secrets.token_hex(16)
+    inside.on(id, offered)
+    inside.send("subscribe", subscription=id, stream="main", sdp="")
+    inside.wait_for(lambda: feeds, 60, "the publisher's offer")
+    session.wait_until_up(feeds[0][0])
+    return feeds[0]

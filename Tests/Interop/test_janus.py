@@ -1,11 +1,10 @@
 """Through an SFU: the publisher's offer makes it a publisher of Janus's video room, and who subscribes there decodes."""
-import secrets
 import time
 
 import pytest
 
 from beat import Beat
-from janus import Janus, JanusSession
+from janus import Janus, JanusSession, publish_from
 from processes import Process
 
 @pytest.fixture
@@ -26,23 +25,8 @@ def test_pictures_and_sound_pass_through_janus_to_peers_and_back_to_watch(
         server, started, publish, connections, join, session, is_lite, viewers, seconds):
     publisher = publish("inside", "--video", "pattern", "--audio", "tone")
 
-    # The publisher offers, as to WHIP; Janus answers.
     inside = join("inside")
-    inside.wait_for(lambda: "main" in inside.streams, 60, "the stream")
-    feeds = []
-
-    def offered(message):
-        if message["type"] == "offer":
-            handle, number, answer = session.publish(message["sdp"])
-            feeds.append((handle, number))
-            inside.send("answer", subscription=id, sdp=answer)
-
-    id = secrets.token_hex(16)
-    inside.on(id, offered)
-    inside.send("subscribe", subscription=id, stream="main", sdp="")
-    inside.wait_for(lambda: feeds, 60, "the publisher's offer")
-    publishing, feed = feeds[0]
-    session.wait_until_up(publishing)
+    _, feed = publish_from(inside, session)
 
     # Janus offers to each subscriber: to peers …
     connected = {}

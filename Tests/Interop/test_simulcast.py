@@ -1,11 +1,10 @@
 """Simulcast through an SFU: the publisher sends three sizes, and who watches there gets the one that it asks for."""
-import secrets
 import time
 
 import pytest
 
 from beat import Beat
-from janus import Janus, JanusSession
+from janus import Janus, JanusSession, publish_from
 
 # By Janus's number of the substream, which counts from the smallest.
 SIZES = {0: (160, 120), 1: (320, 240), 2: (640, 480)}
@@ -25,24 +24,13 @@ def session():
 def test_a_viewer_behind_janus_chooses_among_three_sizes(server, publish, connections, join, session):
     publisher = publish("inside", "--video", "pattern", "--audio", "tone", "--simulcast", 3)
     inside = join("inside")
-    inside.wait_for(lambda: "main" in inside.streams, 60, "the stream")
-    feeds = []
 
-    def offered(message):
-        if message["type"] == "offer":
-            assert "a=simulcast:send h;m;l" in message["sdp"]
-            handle, number, answer = session.publish(message["sdp"])
-            assert "a=simulcast:recv h;m;l" in answer, answer
-            feeds.append((handle, number))
-            inside.send("answer", subscription=id, sdp=answer)
+    def check(offer, answer):
+        assert "a=simulcast:send h;m;l" in offer
+        assert "a=simulcast:recv h;m;l" in answer, answer
 
-    id = secrets.token_hex(16)
-    inside.on(id, offered)
-    inside.send("subscribe", subscription=id, stream="main", sdp="")
-    inside.wait_for(lambda: feeds, 60, "the publisher's offer")
-    session.wait_until_up(feeds[0][0])
-
-    handle, offer = session.subscribe(feeds[0][1])
+    _, feed = publish_from(inside, session, check)
+    handle, offer = session.subscribe(feed)
     viewer = connections("chromium", sends=False)
     session.start(handle, viewer.answer(offer))
     rates = {}

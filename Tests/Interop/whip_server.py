@@ -6,11 +6,10 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 import urllib.error
 import urllib.request
 
-from processes import LOGS, ROOT
+from processes import LOGS, ROOT, wait_for_port
 
 FOLDER = ROOT / ".build" / "whip-server"
 SOURCES = FOLDER / "usr/share/simple-whip-server/src"
@@ -37,16 +36,11 @@ class WhipServer:
             self._process = subprocess.Popen(
                 ["node", "server.js"], cwd=self._folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env={**os.environ, "NODE_PATH": ":".join(map(str, modules)), "DEBUG": "whip:*"})
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-                return
-            except OSError:
-                if self._process.poll() is not None or time.monotonic() > deadline:
-                    self.close()
-                    raise AssertionError(f"simple-whip-server did not start: {self.log()[-2000:]}") from None
-                time.sleep(0.05)
+        try:
+            wait_for_port(self.port, self._process, "simple-whip-server", self.log)
+        except AssertionError:
+            self.close()
+            raise
 
     def log(self):
         return self._log_path.read_text(errors="replace")

@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import time
 
@@ -19,6 +20,19 @@ def binary():
     if not found:
         raise RuntimeError("emisora is not built; run: swift build -c release --product emisora")
     return str(max(found, key=lambda p: p.stat().st_mtime))
+
+
+def wait_for_port(port, process, name, log, seconds=30):
+    """Until a program that cannot say so listens; `log` gives what it said where it does not."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise AssertionError(f"{name} did not start: {log()[-2000:]}") from None
+            time.sleep(0.05)
 
 
 class Process:

@@ -29,30 +29,25 @@ package struct StreamFramer {
     /// What one read gives at the most, behind a packet that is not whole.
     private static let capacity = 16_384 + maximumPacketByteCount + 2
 
-    private var bytes: [UInt8] = []
-    private var start = 0
+    private var buffer = StreamBuffer(capacity: capacity)
     private var failure: Failure?
 
     package init() {}
 
     package mutating func append(_ new: RawSpan) throws(Failure) {
         if let failure { throw failure }
-        bytes.removeFirst(start)
-        start = 0
-        guard bytes.count + new.byteCount <= Self.capacity else { throw fail(.overflow) }
-        new.withUnsafeBytes { bytes.append(contentsOf: $0) }
+        guard buffer.append(new) else { throw fail(.overflow) }
     }
 
     /// The next whole packet; `nil`: more bytes are needed. Empty ones, which keep a connection alive, are passed over.
     package mutating func next() throws(Failure) -> [UInt8]? {
         if let failure { throw failure }
-        while bytes.count - start >= 2 {
-            let length = Int(bytes[start]) << 8 | Int(bytes[start + 1])
+        while buffer.count >= 2 {
+            let length = Int(buffer[0]) << 8 | Int(buffer[1])
             guard length <= Self.maximumPacketByteCount else { throw fail(.tooLong(byteCount: length)) }
-            guard bytes.count - start >= 2 + length else { return nil }
-            let packet = start + 2..<start + 2 + length
-            start = packet.upperBound
-            if length > 0 { return Array(bytes[packet]) }
+            guard buffer.count >= 2 + length else { return nil }
+            let packet = buffer.take(2..<2 + length, of: 2 + length)
+            if !packet.isEmpty { return packet }
         }
         return nil
     }
@@ -69,8 +64,7 @@ package struct StreamFramer {
 
     private mutating func fail(_ failure: Failure) -> Failure {
         self.failure = failure
-        bytes = []
-        start = 0
+        buffer.removeAll()
         return failure
     }
 }

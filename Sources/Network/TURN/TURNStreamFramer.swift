@@ -26,28 +26,24 @@ package struct TURNStreamFramer {
     /// Two of the longest messages.
     private static let capacity = 2 * (65_535 + 24)
 
-    private var bytes: [UInt8] = []
-    private var start = 0
+    private var buffer = StreamBuffer(capacity: capacity)
     private var failure: Failure?
 
     package init() {}
 
     package mutating func append(_ new: RawSpan) throws(Failure) {
         if let failure { throw failure }
-        bytes.removeFirst(start)
-        start = 0
-        guard bytes.count + new.byteCount <= Self.capacity else { throw fail(.overflow) }
-        new.withUnsafeBytes { bytes.append(contentsOf: $0) }
+        guard buffer.append(new) else { throw fail(.overflow) }
     }
 
     /// The next whole message, without padding; `nil`: more bytes are needed.
     package mutating func next() throws(Failure) -> [UInt8]? {
         if let failure { throw failure }
-        guard bytes.count - start >= 4 else { return nil }
-        let length = Int(bytes[start + 2]) << 8 | Int(bytes[start + 3])
+        guard buffer.count >= 4 else { return nil }
+        let length = Int(buffer[2]) << 8 | Int(buffer[3])
         let byteCount: Int
         let padded: Int
-        switch bytes[start] >> 6 {
+        switch buffer[0] >> 6 {
         case 0:
             guard length % 4 == 0 else { throw fail(.outOfStep) }
             byteCount = STUNMessage.headerByteCount + length
@@ -57,17 +53,15 @@ package struct TURNStreamFramer {
             padded = (byteCount + 3) & ~3
         default: throw fail(.outOfStep)
         }
-        guard bytes.count - start >= padded else { return nil }
-        defer { start += padded }
-        let message = Array(bytes[start..<start + byteCount])
+        guard buffer.count >= padded else { return nil }
+        let message = buffer.take(0..<byteCount, of: padded)
         if message[0] >> 6 == 0, !STUNMessage.looksLikeSTUN(message.span.bytes) { throw fail(.outOfStep) }
         return message
     }
 
     private mutating func fail(_ failure: Failure) -> Failure {
         self.failure = failure
-        bytes = []
-        start = 0
+        buffer.removeAll()
         return failure
     }
 }

@@ -1,4 +1,5 @@
 import EmisoraCore
+import EmisoraSimulation
 
 /// Each reader of bytes that come from the network, with what must hold for whatever bytes it gets.
 ///
@@ -76,21 +77,15 @@ package struct FuzzFailure: Error, CustomStringConvertible {
     }
 }
 
-/// SplitMix64: the same seed gives the same bytes.
+/// The same seed gives the same bytes.
 package struct FuzzRandom: RandomNumberGenerator {
-    private var state: UInt64
+    private var random: SeededRandom
 
     package init(seed: UInt64) {
-        state = seed
+        random = SeededRandom(seed)
     }
 
-    package mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
+    package mutating func next() -> UInt64 { random.next() }
 
     package mutating func number(below bound: Int) -> Int { Int(next() % UInt64(max(1, bound))) }
     package mutating func chance(percent: Int) -> Bool { number(below: 100) < percent }
