@@ -190,6 +190,29 @@ import Testing
         #expect(try other.makeOffer(transport: Given.transport()).contains("a=simulcast:send 1;3\r\n"))
     }
 
+    /// A stream keeps its SSRC and size under its name, whichever others come and go.
+    @Test func aNameThatThePeerGaveKeepsItsEncodingThroughReoffers() throws {
+        let lines = ["a", "b", "c"].map { "a=rid:\($0) recv" }
+        func offer(_ names: String) -> String { Given.offer(media: lines + ["a=simulcast:recv \(names)"]) }
+        var publisher = Self.publisher()
+        let first = try publisher.answer(offer: offer("a;b;c"), transport: Given.transport()).session
+        #expect(first.media(.video)?.sendLayers.map(\.encoding) == [0, 1, 2])
+
+        // Our offers, of which the peer takes fewer …
+        for _ in 0..<3 {
+            _ = try publisher.makeOffer(transport: Given.transport())
+            let answer = offer("b").replacing("a=setup:actpass", with: "a=setup:active")
+            let media = try #require(try publisher.setRemoteAnswer(answer).media(.video))
+            #expect(media.sendLayers.map(\.rid) == ["b"])
+            #expect(media.sendLayers.map(\.encoding) == [1] && media.sendLayers.map(\.ssrc) == [101])
+        }
+        // … and its own, which brings others back: they get what is left.
+        for (names, encodings) in [("c;b", [0, 1]), ("b", [1]), ("b;a;c", [1, 0, 2])] {
+            let session = try publisher.answer(offer: offer(names), transport: Given.transport()).session
+            #expect(session.media(.video)?.sendLayers.map(\.encoding) == encodings, "\(names)")
+        }
+    }
+
     @Test func aHoldDoesNotEndTheSimulcast() throws {
         let lines = ["a=rid:f recv", "a=rid:q recv", "a=simulcast:recv f;q"]
         var publisher = Self.publisher()

@@ -15,28 +15,35 @@ extension OfferAnswerMachine {
 
     /// What an answer takes of the streams that we offered; empty where it takes one without a name.
     static func layers(
-        of track: MediaConfiguration.Track, offered: MediaSection, answer: MediaSection, payloadType: UInt8
+        of track: MediaConfiguration.Track, agreed: [NegotiatedSession.SendLayer]?, answer: MediaSection,
+        payloadType: UInt8
     ) -> [NegotiatedSession.SendLayer] {
-        let names = offered.simulcast(.send).flatMap { $0.map(\.rid.id) }
-        return wanted(answer, payloadType).compactMap { stream in
-            guard let position = names.firstIndex(of: stream.rid.id) else { return nil }
-            // What was offered under the encoding's own name; under the peer's where it was the peer that named them.
-            let encoding = track.encodings.firstIndex { $0.rid == stream.rid.id } ?? position
-            return layer(of: track, encoding, stream)
+        wanted(answer, payloadType).compactMap { stream in
+            encoding(of: stream, track, agreed).flatMap { layer(of: track, $0, stream) }
         }
     }
 
-    /// What we send to an offer that takes simulcast. Names that we know mean our encodings; any others get the
-    /// encodings in their order, and as many as there are.
+    /// What we send to an offer that takes simulcast. Names that are known mean their encodings; the others get those
+    /// that are left, in their order, and as many as there are.
     static func layers(
-        of track: MediaConfiguration.Track, offer: MediaSection, payloadType: UInt8
+        of track: MediaConfiguration.Track, agreed: [NegotiatedSession.SendLayer]?, offer: MediaSection,
+        payloadType: UInt8
     ) -> [NegotiatedSession.SendLayer] {
         let streams = wanted(offer, payloadType)
-        func known(_ stream: NamedStream) -> Int? { track.encodings.firstIndex { $0.rid == stream.rid.id } }
-        guard streams.contains(where: { known($0) != nil }) else {
-            return zip(track.encodings.indices, streams).compactMap { layer(of: track, $0, $1) }
+        let known = streams.map { encoding(of: $0, track, agreed) }
+        var left = track.encodings.indices.filter { !known.contains($0) }[...]
+        return zip(streams, known).compactMap { stream, known in
+            (known ?? left.popFirst()).flatMap { layer(of: track, $0, stream) }
         }
-        return streams.compactMap { stream in known(stream).flatMap { layer(of: track, $0, stream) } }
+    }
+
+    /// The encoding that a name stands for: the one that was agreed on under it, which stays so for as long as the session
+    /// lasts, or the one that has it itself.
+    private static func encoding(
+        of stream: NamedStream, _ track: MediaConfiguration.Track, _ agreed: [NegotiatedSession.SendLayer]?
+    ) -> Int? {
+        agreed?.first { $0.rid == stream.rid.id }?.encoding
+            ?? track.encodings.firstIndex { $0.rid == stream.rid.id }
     }
 
     /// The streams that the peer wants, each in the first way in which we can send it.

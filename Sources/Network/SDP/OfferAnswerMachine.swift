@@ -116,8 +116,10 @@ package struct OfferAnswerMachine: Sendable {
             var one = Self.media(
                 track, index: index, mid: offered.mid, remote: answered, codec: codec,
                 localExtensions: offered.extensions)
-            one.sendLayers = Self.layers(
-                of: track, offered: offered, answer: answered, payloadType: codec.payloadType)
+            if !offered.simulcast(.send).isEmpty {
+                one.sendLayers = Self.layers(
+                    of: track, agreed: agreedLayers[track.kind], answer: answered, payloadType: codec.payloadType)
+            }
             if !offered.simulcast(.receive).isEmpty {
                 one.receiveRID = Self.takenStream(of: answered, payloadType: codec.payloadType)?.id
             }
@@ -211,7 +213,8 @@ package struct OfferAnswerMachine: Sendable {
             var one = Self.media(
                 track, index: index, mid: section.mid, remote: section, codec: codec,
                 localExtensions: extensions)
-            one.sendLayers = Self.layers(of: track, offer: section, payloadType: codec.payloadType)
+            one.sendLayers = Self.layers(
+                of: track, agreed: agreedLayers[track.kind], offer: section, payloadType: codec.payloadType)
             one.receiveRID = Self.takenStream(of: section, payloadType: codec.payloadType)?.id
             media.append(one)
             var answered = answered(section, one, codec, isTagged: index == tagged, role: role, transport: transport)
