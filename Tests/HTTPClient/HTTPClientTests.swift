@@ -1,4 +1,5 @@
 import EmisoraHTTPClient
+import Glibc
 import Synchronization
 import Testing
 
@@ -91,6 +92,18 @@ import Testing
                 try HTTPClient(), HTTPClientRequest("POST", try Self.url(server.url("/a")), body: []))
         }
         #expect((1...6).contains(server.requests.count))
+    }
+
+    @Test func theTimeOfARequestIsThatOfAllItsRedirects() async throws {
+        // Each of the three answers comes in time, all of them together do not: how long they take is what is tested.
+        let server = try ScriptedServer { request in
+            usleep(400_000)
+            if request.head.hasPrefix("GET /c ") { return ScriptedServer.response("200 OK", []) }
+            let next = request.head.hasPrefix("GET /a ") ? "/b" : "/c"
+            return ScriptedServer.response("307 Temporary Redirect", ["Location: \(next)"])
+        }
+        let request = HTTPClientRequest("GET", try Self.url(server.url("/a")), timeout: .seconds(1))
+        await #expect(throws: HTTPClientError.self) { try await Self.send(try HTTPClient(), request) }
     }
 
     @Test(arguments: [301, 302, 303]) func otherRedirectsAreLeftToWhoAsked(_ status: Int) async throws {

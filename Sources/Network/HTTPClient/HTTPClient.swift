@@ -53,7 +53,9 @@ package final class HTTPClient: @unchecked Sendable {
     /// Sends the request and waits for the whole response.
     package func send(_ request: HTTPClientRequest) throws(HTTPClientError) -> HTTPClientResponse {
         var request = request
+        let deadline = ContinuousClock.now + request.timeout
         for _ in 0...Self.redirectLimit {
+            request.timeout = deadline - .now
             let response = try exchange(request)
             guard response.status == 307 || response.status == 308 else { return response }
             let from = request.url.text
