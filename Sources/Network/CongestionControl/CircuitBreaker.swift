@@ -47,7 +47,7 @@ package struct CircuitBreaker: Sendable {
     package enum Verdict: Equatable, Sendable {
         /// Media may be sent, within ``CircuitBreaker/ceiling``.
         case send
-        /// None may be for now.
+        /// None may be until the peer is heard.
         case pause(Trip)
         /// None may be any more.
         case end(Trip)
