@@ -3,6 +3,7 @@ goes through a relay. Prints each pair's times and the line through their median
 
     .build/venv/bin/python Tests/Interop/first_picture.py [repetitions]
 """
+import contextlib
 import pathlib
 import statistics
 import sys
@@ -30,22 +31,23 @@ class FirstPicture:
     YARDSTICKS = {"emisora→wrtc": "wrtc→wrtc", "emisora→chromium": "wrtc→chromium", "emisora→emisora": "wrtc→wrtc"}
 
     def __init__(self):
-        self._open = []
-        self._server = self._keep(Server(), "kill")
-        self._publisher = self._keep(
-            Process("publish", self._server.room("publishers"), "--video", "pattern", "--audio", "tone"), "kill")
-        self._publisher.wait_for_text("Publishing")
-        self._room = self._keep(Room(self._server.room("publishers")), "close")
-        self._viewers = {name: self._keep(PEERS[name](), "close") for name in ("wrtc", "chromium")}
-        self._sender = self._keep(PEERS["wrtc"](), "close")
         self._round_trip = 0.0
         self._relays = []
-        self._bridge = self._keep(
-            Bridge(self._server.room("publishers"), self._server.room("viewers"), self._relay), "close")
-
-    def _keep(self, resource, method):
-        self._open.append(getattr(resource, method))
-        return resource
+        # What was started is ended, too, where the rest does not start.
+        with contextlib.ExitStack() as started:
+            self._server = Server()
+            started.callback(self._server.kill)
+            self._publisher = Process(
+                "publish", self._server.room("publishers"), "--video", "pattern", "--audio", "tone")
+            started.callback(self._publisher.kill)
+            self._publisher.wait_for_text("Publishing")
+            self._room = started.enter_context(contextlib.closing(Room(self._server.room("publishers"))))
+            self._viewers = {
+                name: started.enter_context(contextlib.closing(PEERS[name]())) for name in ("wrtc", "chromium")}
+            self._sender = started.enter_context(contextlib.closing(PEERS["wrtc"]()))
+            self._bridge = started.enter_context(contextlib.closing(
+                Bridge(self._server.room("publishers"), self._server.room("viewers"), self._relay)))
+            self._started = started.pop_all()
 
     def _relay(self):
         relay = Relay(round_trip=self._round_trip)
@@ -100,8 +102,7 @@ class FirstPicture:
             watch.kill()
 
     def close(self):
-        for close in reversed(self._open):
-            close()
+        self._started.close()
 
 
 def line(times):
