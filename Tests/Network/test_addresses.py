@@ -111,7 +111,9 @@ def test_a_temporary_address_is_told_in_place_of_the_one_that_stays(started, ipv
     publish(started, left, f"ws://[{MIDDLE}]:{server.port}/demo")
     candidates = offered_candidates(right, "fd77:2::1", server.port)
     assert {one["address"] for one in candidates} == {temporary}
-    # A deprecated one is for what began with it: the next viewer learns the address that stays.
+    # A deprecated one is for what began with it: the next viewer learns the address that stays. The machine is not to make
+    # itself another temporary one meanwhile, which would be as good.
+    left("sysctl", "-qw", "net.ipv6.conf.eth0.use_tempaddr=0")
     left("ip", "addr", "change", f"{temporary}/64", "dev", "eth0", "preferred_lft", "0", "valid_lft", "600")
     transport = watch(started, right, f"ws://[fd77:2::1]:{server.port}/demo")
     assert transport["remoteAddress"].startswith(f"[{LEFT}]:")
