@@ -184,7 +184,7 @@ def test_nothing_before_tls_1_2_is_spoken(started, authority, tls):
         with pytest.raises(ssl.SSLError, match="(?i)alert.protocol.version"):
             old.wrap_socket(plain)
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
-        plain.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        plain.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         try:
             answer = plain.recv(100)
         except ConnectionResetError:

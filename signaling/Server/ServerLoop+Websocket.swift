@@ -9,8 +9,8 @@ extension ServerLoop {
         var incoming: [UInt8] = []
         /// Bytes of the current message, kept or not.
         var incomingCount = 0
+        var fragments = 0
         var queue: [[UInt8]] = []
-        var queuedBytes = 0
         var closesWhenSent = false
         var isTooSlow = false
     }
@@ -24,7 +24,12 @@ extension ServerLoop {
     /// Whether the request may become a websocket: nothing else can be upgraded to, and no page of a foreign origin may.
     func confirmUpgrade(_ socket: OpaquePointer) -> Int32 {
         guard header(WSI_TOKEN_UPGRADE, of: socket)?.lowercased() == "websocket" else { return -1 }
-        guard !origins.allows(origin(of: socket), host: header(WSI_TOKEN_HOST, of: socket)) else { return 0 }
+        guard hosts.allows(host(of: socket)) else {
+            write(
+                HTTPResponse.misdirected.serialized(head: false, keepAlive: false), to: socket, LWS_WRITE_HTTP_FINAL)
+            return -1
+        }
+        guard !origins.allows(origin(of: socket), host: host(of: socket)) else { return 0 }
         let refusal = HTTPResponse.problem(
             403, "Pages of this origin may not connect; the operator allows them by --allow-origin.")
         write(refusal.serialized(head: false, keepAlive: false), to: socket, LWS_WRITE_HTTP_FINAL)
@@ -49,23 +54,25 @@ extension ServerLoop {
         guard sockets[socket] != nil else { return -1 }
         let limit = SignalingProtocol.maximumMessageSize
         sockets[socket]?.incomingCount += fragment.count
+        sockets[socket]?.fragments += 1
         let count = sockets[socket]?.incomingCount ?? 0
         if count <= limit {
             sockets[socket]?.incoming.append(contentsOf: fragment)
         } else {
             sockets[socket]?.incoming = []
-            if count > limits.discardedBytes {
-                lws_close_reason(socket, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, nil, 0)
-                return -1
-            }
+        }
+        if count > limits.discardedBytes || (sockets[socket]?.fragments ?? 0) > limits.fragmentsPerMessage {
+            lws_close_reason(socket, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, nil, 0)
+            return -1
         }
         guard lws_is_final_fragment(socket) != 0, lws_remaining_packet_payload(socket) == 0 else { return 0 }
         let message = sockets[socket]?.incoming ?? []
         sockets[socket]?.incoming = []
         sockets[socket]?.incomingCount = 0
+        sockets[socket]?.fragments = 0
         if let connection = sockets[socket]?.connection {
             if count > limit {
-                core.receivedOversized(from: connection, now: .monotonic)
+                core.receivedOversized(count, from: connection, now: .monotonic)
             } else {
                 core.received(message, from: connection, now: .monotonic)
             }
@@ -75,19 +82,17 @@ extension ServerLoop {
     }
 
     func enqueue(_ message: [UInt8], for socket: OpaquePointer) {
-        guard let waiting = sockets[socket], !waiting.closesWhenSent else { return }
-        if waiting.queuedBytes + message.count > limits.backlogBytes {
-            sockets[socket]?.isTooSlow = true
-            // A reader that reads nothing never becomes writable: the connection ends by the clock.
-            hangUp(socket)
-            return
-        }
+        guard sockets[socket]?.closesWhenSent == false else { return }
         sockets[socket]?.queue.append(message)
-        sockets[socket]?.queuedBytes += message.count
         lws_callback_on_writable(socket)
     }
 
-    /// Writes one message, as libwebsockets allows per turn; negative closes the connection.
+    /// A reader that reads nothing never becomes writable: the connection ends by the clock.
+    func cutOff(_ socket: OpaquePointer) {
+        sockets[socket]?.isTooSlow = true
+        hangUp(socket)
+    }
+
     func closeWhenSent(_ socket: OpaquePointer) {
         sockets[socket]?.closesWhenSent = true
         // Who reads nothing does not hold the connection by that.
@@ -95,15 +100,17 @@ extension ServerLoop {
         lws_callback_on_writable(socket)
     }
 
+    /// Writes one message, as libwebsockets allows per turn; negative closes the connection.
     func sendNext(_ socket: OpaquePointer) -> Int32 {
         guard let waiting = sockets[socket], !waiting.isTooSlow else { return -1 }
         guard let message = waiting.queue.first else { return waiting.closesWhenSent ? -1 : 0 }
         sockets[socket]?.queue.removeFirst()
-        sockets[socket]?.queuedBytes -= message.count
+        core.sent(to: waiting.connection)
         guard write(message, to: socket, LWS_WRITE_TEXT) else { return -1 }
         if waiting.queue.count > 1 || waiting.closesWhenSent { lws_callback_on_writable(socket) }
         return 0
     }
+
     /// Hands bytes to libwebsockets, which sends or keeps all of them; `false`: the connection is broken.
     @discardableResult
     func write(_ bytes: [UInt8], to socket: OpaquePointer, _ kind: lws_write_protocol) -> Bool {

@@ -21,6 +21,7 @@ final class ServerLoop: @unchecked Sendable {
     private(set) var port: UInt16 = 0
     let limits: ServerLimits
     let origins: OriginPolicy
+    let hosts: HostPolicy
     private let onNotice: @Sendable (String) -> Void
     private let stopping = Atomic(false)
     private let shared = Mutex<ServiceContext?>(nil)
@@ -57,6 +58,7 @@ final class ServerLoop: @unchecked Sendable {
         emisora_lws_silence()
         limits = settings.limits.within(descriptors: sysconf(Int32(_SC_OPEN_MAX)))
         origins = settings.origins
+        hosts = settings.hosts
         self.onNotice = onNotice
         core = Core(random: SecureRandom(), settings: settings)
         gate = ConnectionGate(limits: limits)
@@ -227,6 +229,8 @@ final class ServerLoop: @unchecked Sendable {
             case .close(let connection):
                 guard let socket = socketOfConnection[connection] else { continue }
                 closeWhenSent(socket)
+            case .hangUp(let connection):
+                if let socket = socketOfConnection[connection] { cutOff(socket) }
             case .admitted(let connection):
                 if let socket = socketOfConnection[connection] { gate.became(known: socket) }
             case .respond(let response, let request):
