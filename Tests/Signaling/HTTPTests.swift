@@ -81,14 +81,21 @@ import Testing
         }
     }
 
-    @Test func aWaitingClientThatHangsUpIsNoticed() async throws {
+    /// Also one that has sent something besides, which stands before the end.
+    @Test(arguments: ["", "GET / HTTP/1.1\r\n"])
+    func aWaitingClientThatHangsUpIsNoticed(_ surplus: String) async throws {
         try await LoopbackTests.withServer { port in
             let publisher = try await LoopbackTests.publisher(port)
             let http = try RawSocket(port: port)
             http.send(Self.request("POST", "/whep/demo", type: "application/sdp", Self.offer))
             try await publisher.message("subscribe") { if case .subscribe = $0 { () } else { nil } }
+            http.send(surplus)
             http.close()
-            try await publisher.message("subscriptionEnded") { if case .subscriptionEnded = $0 { () } else { nil } }
+            let reason = try await publisher.message("subscriptionEnded") {
+                if case .subscriptionEnded(_, let reason) = $0 { reason } else { nil }
+            }
+            // Not because the time for the answer was over.
+            #expect(reason == .left)
             publisher.close()
         }
     }

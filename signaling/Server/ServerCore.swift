@@ -29,6 +29,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         var hosts = HostPolicy.any
         /// STUN and TURN servers that are handed out to all who join.
         var iceServers = ICEServerList()
+        /// Whether the loop offers the tests' echo beside signaling.
+        var echoes = false
 
         init() {}
     }

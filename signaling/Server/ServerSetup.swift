@@ -23,6 +23,7 @@ struct ServerSetup: Sendable {
         var settings = ServerLoop.Core.Settings()
         settings.answerTimeout = configuration.answerTimeout
         settings.limits = configuration.limits
+        settings.echoes = configuration.echoes
         settings.access = secret.map { AccessPolicy(key: TokenKey($0), unixTime: Self.unixTime) } ?? .open
         settings.iceServers = ICEServerList(configuration.iceServers, secret: turnSecret, unixTime: Self.unixTime)
         settings.origins = OriginPolicy(
