@@ -88,7 +88,9 @@ import Testing
             }
         }
         #expect(world.hungUp.isEmpty)
-        #expect(world.messages[publisher]?.contains(.subscriptionEnded(subscription: "subscription-0-1000", reason: .bye)) == true)
+        #expect(
+            world.messages[publisher]?.contains(.subscriptionEnded(subscription: "subscription-0-1000", reason: .bye))
+                == true)
     }
 
     @Test func aViewerThatDoesNotReadEndsAloneAndOnlyThere() throws {

@@ -144,7 +144,9 @@ import Testing
                 let http = try RawSocket(port: port)
                 http.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 #expect(try http.response().status == 200)
-                http.send("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: \(upgrade)\r\n\r\n")
+                http.send(
+                    "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: \(upgrade)\r\n\r\n"
+                )
                 // Closed, or refused with a status; never 101 and never 200.
                 let rest = String(decoding: (try? http.receive()) ?? [], as: UTF8.self)
                 #expect(rest.isEmpty || rest.hasPrefix("HTTP/1.1 4"))

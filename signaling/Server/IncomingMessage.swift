@@ -12,6 +12,12 @@ struct IncomingMessage {
     /// `nil`: it was too long.
     var bytes: [UInt8]? { byteCount <= Self.limit ? kept : nil }
 
+    /// What libwebsockets leaves to us: a character that the last of several fragments does not complete, where that one
+    /// is empty.
+    var isBrokenText: Bool {
+        fragmentCount > 1 && byteCount <= Self.limit && String(validating: kept, as: UTF8.self) == nil
+    }
+
     mutating func append(_ fragment: UnsafeRawBufferPointer) {
         byteCount += fragment.count
         fragmentCount += 1

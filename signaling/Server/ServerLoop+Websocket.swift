@@ -63,6 +63,10 @@ extension ServerLoop {
         let isWhole = lws_is_final_fragment(socket) != 0 && lws_remaining_packet_payload(socket) == 0
         sockets[socket]?.incoming = isWhole ? IncomingMessage() : incoming
         guard isWhole else { return 0 }
+        if lws_frame_is_binary(socket) == 0, incoming.isBrokenText {
+            lws_close_reason(socket, LWS_CLOSE_STATUS_INVALID_PAYLOAD, nil, 0)
+            return -1
+        }
         guard let connection = sockets[socket]?.connection else { return echo(incoming, to: socket) }
         if let message = incoming.bytes {
             core.received(message, from: connection, now: .monotonic)

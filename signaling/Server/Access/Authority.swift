@@ -30,7 +30,8 @@ struct Authority: Equatable, Sendable {
         }
         guard !rest.isEmpty else { return }
         let digits = rest.dropFirst()
-        guard rest.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits) else {
+        guard rest.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits)
+        else {
             return nil
         }
         self.port = port
