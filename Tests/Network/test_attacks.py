@@ -1,5 +1,5 @@
 """The server under attack: it lives, a good client joins meanwhile as fast as ever, and no memory piles up."""
-import os
+import pathlib
 import re
 import shutil
 import socket
@@ -8,7 +8,6 @@ import statistics
 import subprocess
 import sys
 import time
-import pathlib
 
 import pytest
 
@@ -16,7 +15,7 @@ from access import join, tls_options
 from processes import Process, Server, binary
 
 ATTACKER = pathlib.Path(__file__).with_name("attacker.py")
-# What a sanitizer or a slow machine adds is measured before the attack.
+# What a slow machine adds is measured before the attack.
 JOIN_SECONDS = 0.1
 FLOOR_FACTOR = 8
 GROWTH = 24 << 20
@@ -28,6 +27,17 @@ OFFER = ("v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=video 9 UDP/TLS/R
 def memory(server):
     text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
     return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) << 10
+
+
+def beside_others(server):
+    """How long a join takes on this machine where two programs keep it busy that the server has nothing to do with."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        return statistics.median(seconds_to_join(server) for _ in range(15))
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
 
 
 def seconds_to_join(server):
@@ -59,10 +69,11 @@ class Attacker:
         self.process.wait()
 
 
-@pytest.mark.parametrize("kind", ["slowloris", "fragments", "lengths", "documents", "nesting", "bodies"])
+@pytest.mark.parametrize("kind", ["slowloris", "fragments", "endless", "lengths", "documents", "nesting", "bodies"])
 def test_the_server_lives_and_good_clients_join(started, record_property, kind):
-    server = started(Server)
-    floor = statistics.median(seconds_to_join(server) for _ in range(9))
+    # No client is refused for its haste, since all of what comes is to be read.
+    server = started(Server, options=["--limit", "messages-per-second=1000000"])
+    floor = beside_others(server)
     before = memory(server)
     attacker = started(Attacker, kind, server.port)
     times = [seconds_to_join(server) for _ in range(9)]
@@ -82,7 +93,7 @@ def test_the_server_lives_and_good_clients_join(started, record_property, kind):
 
 def test_with_few_descriptors_strangers_give_way(started):
     server = started(Server, command=["prlimit", "--nofile=64:64"])
-    floor = statistics.median(seconds_to_join(server) for _ in range(9))
+    floor = beside_others(server)
     strangers = [socket.create_connection(("127.0.0.1", server.port), timeout=30) for _ in range(200)]
     times = [seconds_to_join(server) for _ in range(9)]
     assert statistics.median(times) < max(JOIN_SECONDS, FLOOR_FACTOR * floor), times
@@ -114,9 +125,13 @@ USE_AFTER_FREE = [
 ]
 
 
-def test_memory_is_used_as_it_may_be(started, tmp_path):
+def test_memory_is_used_as_it_may_be(started, tmp_path, monkeypatch):
     assert shutil.which("valgrind"), "valgrind is needed: scripts/setup --tests"
     log = tmp_path / "valgrind"
+    # Debian 12's valgrind stumbles over the debug information that Swift writes.
+    program = tmp_path / "emisora"
+    subprocess.run(["strip", "--strip-debug", "-o", program, binary()], check=True)
+    monkeypatch.setenv("EMISORA_BIN", str(program))
     # What Swift's own libraries do with values that were never set is not what this is about.
     server = started(Server, command=["valgrind", f"--log-file={log}", "--undef-value-errors=no", "--error-exitcode=99"])
     for _ in range(3):
