@@ -315,7 +315,9 @@ package struct OfferAnswerMachine: Sendable {
         section.isRTCPMultiplexed = true
         section.isRTCPReducedSize = offered.isRTCPReducedSize
         Self.answerSimulcast(media, to: offered, in: &section)
-        if media.direction.sends, let track = configuration.track(offered.kind) { addSources(of: track, to: &section) }
+        // Also while the medium is held: browsers keep what receives a source for as long as it is named. Media that come
+        // back before their answer does would otherwise be those of an unknown source, which no track ever shows.
+        if let track = configuration.track(offered.kind) { addSources(of: track, to: &section) }
         addTransport(transport, setup: role == .client ? .active : .passive, isTagged: isTagged, to: &section)
         return section
     }
