@@ -132,8 +132,8 @@ let package = Package(
             dependencies: [
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
                 "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing",
-                "EmisoraRTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
-                "EmisoraTLS", "EmisoraTURN",
+                "EmisoraRTP", "EmisoraSCTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient",
+                "EmisoraSignalingProtocol", "EmisoraTLS", "EmisoraTURN",
                 "EmisoraVideo",
             ],
             path: "Sources/Emisora"),

@@ -30,10 +30,15 @@ extension PeerEngine {
     package func pollDataChannelEvent() -> DataChannelEvent? { dataChannels?.pollEvent() }
 
     /// While it holds nothing more is read, and the peer's window closes: for who has unread messages enough.
-    package var isDataChannelReadingPaused: Bool {
-        get { dataChannels?.isReadingPaused == true }
-        set { dataChannels?.isReadingPaused = newValue }
+    package func setDataChannelReadingPaused(_ isPaused: Bool, now: Instant) {
+        dataChannels?.setReadingPaused(isPaused, now: now)
     }
+
+    /// Bytes of a channel's messages that have not gone out yet.
+    package func bufferedAmount(of channel: DataChannelID) -> Int { dataChannels?.bufferedAmount(of: channel) ?? 0 }
+
+    /// What the peer takes of one message.
+    package var maximumDataChannelMessageByteCount: Int { dataChannels?.maximumMessageByteCount ?? 0 }
 
     /// Begins SCTP when the keys are there and the descriptions have it, in whatever order.
     func connectDataChannels(now: Instant) {

@@ -47,7 +47,7 @@ package final class DataChannels {
 
     private var association: SCTPAssociation?
     private var isClient = false
-    private var maximumMessageByteCount = DataChannels.defaultMaximumMessageByteCount
+    package private(set) var maximumMessageByteCount = DataChannels.defaultMaximumMessageByteCount
     private var channels: [DataChannelID: Channel] = [:]
     private var idOfStream: [UInt16: DataChannelID] = [:]
     private var nextNumber: UInt64 = 0
@@ -60,9 +60,9 @@ package final class DataChannels {
 
     package var isConnected: Bool { association?.isConnected == true }
     /// Bytes of messages that the application has not taken yet close the peer's window.
-    package var isReadingPaused: Bool {
-        get { association?.isReadingPaused == true }
-        set { association?.isReadingPaused = newValue }
+    package func setReadingPaused(_ isPaused: Bool, now: Instant) {
+        association?.setReadingPaused(isPaused, now: now)
+        settle(now: now)
     }
 
     // MARK: Connecting

@@ -67,7 +67,7 @@ package final class SCTPAssociation {
     private var lastTick: Instant
     private var highestTSN: UInt32?
     /// Nothing is read while its reader has enough: the peer's window closes then.
-    package var isReadingPaused = false
+    private var isReadingPaused = false
 
     /// Begins to connect: both sides do (RFC 8841 §9.3).
     package init(localPort: UInt16 = 5_000, remotePort: UInt16, now: Instant) throws(SCTPError) {
@@ -173,6 +173,14 @@ package final class SCTPAssociation {
 
     package func pollEvent() -> Event? {
         events.isEmpty ? nil : events.removeFirst()
+    }
+
+    package func setReadingPaused(_ isPaused: Bool, now: Instant) {
+        isReadingPaused = isPaused
+        guard !isPaused, isOpen else { return }
+        touch(now)
+        read(now: now)
+        collect(now: now)
     }
 
     package var hasEvents: Bool { !events.isEmpty }
