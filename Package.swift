@@ -58,6 +58,7 @@ let package = Package(
         .target(
             name: "EmisoraSignalingProtocol",
             path: "Sources/Network/SignalingProtocol"),
+        .target(name: "EmisoraJanusProtocol", path: "Sources/Network/JanusProtocol"),
         .target(
             name: "EmisoraCrypto", dependencies: ["EmisoraCore", "CEmisoraOpenSSL"], path: "Sources/Network/Crypto"),
         .target(name: "EmisoraSRTP", dependencies: ["EmisoraCore", "CEmisoraSRTP"], path: "Sources/Network/SRTP"),
@@ -131,10 +132,9 @@ let package = Package(
             name: "Emisora",
             dependencies: [
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
-                "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing",
-                "EmisoraRTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
-                "EmisoraTLS", "EmisoraTURN",
-                "EmisoraVideo",
+                "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE", "EmisoraJanusProtocol", "EmisoraPeerEngine",
+                "EmisoraProcessing", "EmisoraRTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient",
+                "EmisoraSignalingProtocol", "EmisoraTLS", "EmisoraTURN", "EmisoraVideo", "EmisoraWebsocketClient",
             ],
             path: "Sources/Emisora"),
 
@@ -197,8 +197,9 @@ let package = Package(
             name: "EmisoraTests",
             dependencies: [
                 "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
-                "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSTUN",
-                "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraHTTPClient", "EmisoraICE", "EmisoraJanusProtocol", "EmisoraPeerEngine", "EmisoraSDP",
+                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraWebsocketClient",
             ],
             path: "Tests/Emisora"),
         .testTarget(name: "EmisoraHTTPClientTests", dependencies: ["EmisoraHTTPClient"], path: "Tests/HTTPClient"),
