@@ -19,7 +19,8 @@ struct JanusArguments {
             text("display", "NAME", "janus: the name that others see (the stream's)", \.display),
             text("publisher-id", "ID", "janus: the id of what is published (Janus makes one)", \.publisherID),
             text("room-token", "TOKEN", "janus: what a room with a list of participants asks for", \.roomToken),
-            .init(name: "api-secret-file", values: "FILE", help: "janus: the api_secret, if Janus asks for it") { file in
+            .init(name: "api-secret-file", values: "FILE", help: "janus: the api_secret, if Janus asks for it") {
+                file in
                 change { $0.apiSecretFile = file }
                 return !file.isEmpty
             },

@@ -74,7 +74,8 @@ package struct JanusMessage: Equatable, Sendable {
 
 extension JanusMessage: Decodable {
     private enum Key: String, CodingKey {
-        case janus, transaction, sender, data, error, plugindata, candidate, type, media, receiving, uplink, lost, reason
+        case janus, transaction, sender, data, error, plugindata, candidate, type, media, receiving, uplink, lost,
+            reason
         case session = "session_id"
         case description = "jsep"
         case sessionTimeout = "session-timeout"

@@ -290,7 +290,9 @@ final class WebsocketClientLoop: @unchecked Sendable {
     ) -> Int32 {
         switch reason {
         case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
-            if let socket = self.socket, shared.withLock({ !$0.queue.isEmpty || $0.dropping }) { lws_callback_on_writable(socket) }
+            if let socket = self.socket, shared.withLock({ !$0.queue.isEmpty || $0.dropping }) {
+                lws_callback_on_writable(socket)
+            }
         case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
             if let certificateProblem {
                 failed(

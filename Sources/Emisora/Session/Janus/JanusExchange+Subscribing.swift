@@ -18,7 +18,8 @@ extension JanusExchange {
     mutating func add(_ new: [JanusMessage.Feed]) {
         for feed in new where feeds[feed.id] == nil && feeds.count < Self.feedLimit {
             let display = feed.display ?? ""
-            let name = SignalingProtocol.isValid(name: display) && !feeds.values.contains(display) ? display : feed.id.text
+            let isFree = SignalingProtocol.isValid(name: display) && !feeds.values.contains(display)
+            let name = isFree ? display : feed.id.text
             feeds[feed.id] = name
             emit(.message(.streamPublished(StreamDescription(stream: name, publisher: "feed"))))
         }

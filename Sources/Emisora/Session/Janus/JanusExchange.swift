@@ -213,7 +213,9 @@ struct JanusExchange {
             media = .configuring(id: id)
             isHandleUsed = true
             configure(id, sdp, isUpdate: false, now: now)
-            if SessionDescriptionText.endsCandidates(sdp), let handle { trickle(.endOfCandidates, to: handle, now: now) }
+            if SessionDescriptionText.endsCandidates(sdp), let handle {
+                trickle(.endOfCandidates, to: handle, now: now)
+            }
         case .live(id):
             if isConfiguring {
                 nextOffer = sdp

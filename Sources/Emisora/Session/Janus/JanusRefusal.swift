@@ -21,9 +21,11 @@ struct JanusRefusal: Equatable {
                 "Janus lets nobody in without its API secret or a token: --api-secret-file, --token-file."
             case JanusProtocol.pluginNotFound: "This Janus has no video rooms: it has not loaded its VideoRoom plugin."
             case JanusProtocol.notAcceptingSessions: "Janus is about to end and takes nobody any more."
-            case JanusProtocol.noSuchRoom: "There is no room \(room); Janus's configuration names those that there are."
+            case JanusProtocol.noSuchRoom:
+                "There is no room \(room); those that there are stand in Janus's configuration."
             case JanusProtocol.publishersFull: "The room \(room) has as many publishers as it may."
-            case JanusProtocol.roomUnauthorized: "The room \(room) does not let us in; are --pin and --room-token right?"
+            case JanusProtocol.roomUnauthorized:
+                "The room \(room) does not let us in; are --pin and --room-token right?"
             case JanusProtocol.idExists:
                 "Somebody publishes in the room \(room) under that id; take another --publisher-id, or none."
             case JanusProtocol.noSuchFeed: "That publisher has left the room \(room)."
@@ -38,9 +40,9 @@ struct JanusRefusal: Equatable {
     }
 
     static func noCommonCodec(room: String, kinds: [String]) -> JanusRefusal {
-        JanusRefusal(
+        let names = kinds.map { $0 == "video" ? "VP8" : "Opus" }.joined(separator: " and no ")
+        return JanusRefusal(
             code: 415,
-            text: "The room \(room) takes no \(kinds.map { $0 == "video" ? "VP8" : "Opus" }.joined(separator: " and no ")); "
-                + "its configuration has other codecs (videocodec, audiocodec).")
+            text: "The room \(room) takes no \(names); its configuration has other codecs (videocodec, audiocodec).")
     }
 }
