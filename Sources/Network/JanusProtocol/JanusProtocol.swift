@@ -14,6 +14,7 @@ package enum JanusProtocol {
     package static let notAcceptingSessions = 472
     package static let noSuchRoom = 426
     package static let noSuchFeed = 428
+    package static let missingElement = 429
     package static let invalidElement = 430
     package static let publishersFull = 432
     package static let roomUnauthorized = 433

@@ -26,6 +26,7 @@ struct JanusRefusal: Equatable {
             case JanusProtocol.publishersFull: "The room \(room) has as many publishers as it may."
             case JanusProtocol.roomUnauthorized:
                 "The room \(room) does not let us in; are --pin and --room-token right?"
+            case JanusProtocol.missingElement: "The room \(room) asks for more than we said; is it its PIN (--pin)?"
             case JanusProtocol.idExists:
                 "Somebody publishes in the room \(room) under that id; take another --publisher-id, or none."
             case JanusProtocol.noSuchFeed: "That publisher has left the room \(room)."
