@@ -8,6 +8,8 @@ package enum SignalingClientEvent: Equatable, Sendable {
     case message(SignalingMessage)
     /// STUN and TURN servers that an HTTP endpoint named with its answer.
     case iceServers([ICEServerDescription])
+    /// What the server says beside the protocol: a sentence for a person.
+    case notice(String)
     /// The connection could not be made or was lost. The client tries again by itself until `close()`.
     case disconnected(SignalingDisconnectReason)
 }
