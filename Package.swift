@@ -176,6 +176,7 @@ let package = Package(
         .executableTarget(name: "TwoPeerLoopback", dependencies: ["Emisora"], path: "samples/TwoPeerLoopback"),
         .executableTarget(name: "CameraPublisher", dependencies: ["Emisora"], path: "samples/CameraPublisher"),
         .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
+        .executableTarget(name: "MessageEcho", dependencies: ["Emisora"], path: "samples/MessageEcho"),
         .executableTarget(name: "PushFrames", dependencies: ["Emisora"], path: "samples/PushFrames"),
         .executableTarget(
             name: "ScreenPublisher", dependencies: ["Emisora", "EmisoraScreen"], path: "samples/ScreenPublisher"),
