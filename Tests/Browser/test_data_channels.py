@@ -76,7 +76,7 @@ def echo(server):
 
 
 def test_messages_of_all_kinds_come_back(server, echo, browser):
-    browser.open(server.http("/healthz"))
+    browser.open(server.http("/"))
     wait_for_line(echo, "Publishing")
     answer = browser.evaluate(CONNECT)
     assert "m=application 9 UDP/DTLS/SCTP webrtc-datachannel" in answer, answer
