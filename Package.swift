@@ -222,7 +222,7 @@ let package = Package(
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
         .testTarget(
-            name: "EmisoraSCTPTests", dependencies: ["EmisoraCore", "EmisoraSCTP", "EmisoraSimulation"],
+            name: "EmisoraSCTPTests", dependencies: ["EmisoraCore", "EmisoraEventLoop", "EmisoraSCTP", "EmisoraSimulation"],
             path: "Tests/SCTP"),
         .testTarget(name: "EmisoraTLSTests", dependencies: ["EmisoraCore", "EmisoraTLS"], path: "Tests/TLS"),
         .testTarget(
@@ -281,7 +281,8 @@ let package = Package(
             name: "EmisoraFuzz",
             dependencies: [
                 "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraPeerEngine", "EmisoraRTP",
-                "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingProtocol", "EmisoraSimulation", "EmisoraTURN",
+                "EmisoraSCTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingProtocol", "EmisoraSimulation",
+                "EmisoraTURN",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: lifetimes),
         .testTarget(
