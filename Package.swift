@@ -179,6 +179,7 @@ let package = Package(
         .executableTarget(name: "TwoPeerLoopback", dependencies: ["Emisora"], path: "samples/TwoPeerLoopback"),
         .executableTarget(name: "CameraPublisher", dependencies: ["Emisora"], path: "samples/CameraPublisher"),
         .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
+        .executableTarget(name: "MessageEcho", dependencies: ["Emisora"], path: "samples/MessageEcho"),
         .executableTarget(name: "PushFrames", dependencies: ["Emisora"], path: "samples/PushFrames"),
         .executableTarget(
             name: "ScreenPublisher", dependencies: ["Emisora", "EmisoraScreen"], path: "samples/ScreenPublisher"),
@@ -225,7 +226,7 @@ let package = Package(
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
         .testTarget(
-            name: "EmisoraSCTPTests", dependencies: ["EmisoraCore", "EmisoraSCTP", "EmisoraSimulation"],
+            name: "EmisoraSCTPTests", dependencies: ["EmisoraCore", "EmisoraEventLoop", "EmisoraSCTP", "EmisoraSimulation"],
             path: "Tests/SCTP"),
         .testTarget(name: "EmisoraTLSTests", dependencies: ["EmisoraCore", "EmisoraTLS"], path: "Tests/TLS"),
         .testTarget(
@@ -284,7 +285,8 @@ let package = Package(
             name: "EmisoraFuzz",
             dependencies: [
                 "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraPeerEngine", "EmisoraRTP",
-                "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingProtocol", "EmisoraSimulation", "EmisoraTURN",
+                "EmisoraSCTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingProtocol", "EmisoraSimulation",
+                "EmisoraTURN",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: lifetimes),
         .testTarget(

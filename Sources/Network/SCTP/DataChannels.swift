@@ -12,6 +12,8 @@ package final class DataChannels {
     package static let maximumChannels = 256
     /// What may wait to be sent on one channel.
     package static let maximumBufferedAmount = 16_777_216
+    /// Labels and protocols of all channels that the peer has opened.
+    private static let maximumIncomingTextByteCount = 262_144
     /// What a peer takes that says nothing of it (RFC 8841 §6.1).
     package static let defaultMaximumMessageByteCount = 65_536
 
@@ -35,6 +37,8 @@ package final class DataChannels {
         var bufferedAmount = 0
         /// Of what is ours on the stream before them.
         var controlByteCount = 0
+        /// The peer opened it.
+        var isIncoming = false
         /// The peer knows the channel: until then all goes in order behind the opening (RFC 8832 §6).
         var isKnownToPeer = false
         var isIncomingReset = false
@@ -252,7 +256,7 @@ package final class DataChannels {
     private func accept(_ parameters: DataChannelParameters, stream: UInt16, now: Instant) {
         let isPeersNumber = (stream % 2 == 0) != isClient
         guard isPeersNumber, idOfStream[stream] == nil, stream < SCTPAssociation.streamCount,
-            channels.count < Self.maximumChannels
+            channels.count < Self.maximumChannels, incomingTextByteCount(with: parameters) <= Self.maximumIncomingTextByteCount
         else {
             guard idOfStream[stream] == nil, !refused.contains(stream) else { return }
             refused.insert(stream)
@@ -264,10 +268,17 @@ package final class DataChannels {
         channel.state = .open
         channel.stream = stream
         channel.isKnownToPeer = true
+        channel.isIncoming = true
         Self.queueControl(.acknowledge, of: channel)
         channels[id] = channel
         idOfStream[stream] = id
         events.append(.incoming(id, parameters))
+    }
+
+    private func incomingTextByteCount(with parameters: DataChannelParameters) -> Int {
+        channels.values.reduce(parameters.textByteCount) { sum, channel in
+            sum + (channel.isIncoming ? channel.parameters.textByteCount : 0)
+        }
     }
 
     private func didResetIncoming(_ stream: UInt16) {
