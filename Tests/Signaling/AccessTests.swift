@@ -116,7 +116,7 @@ import Testing
             world.core.received(message, from: connection, now: world.now)
             let time = ContinuousClock.now - start
             try world.drain()
-            world.core.closed(connection)
+            world.core.closed(connection, now: world.now)
             return time
         }
         var there: [Duration] = []

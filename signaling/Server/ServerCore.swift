@@ -73,7 +73,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     mutating func received(_ message: [UInt8], from connection: ConnectionID, now: Instant) {
         guard spendAllowance(of: connection, now: now) else { return }
         do {
-            directory.handle(try SignalingMessage(json: message), from: connection)
+            directory.handle(try SignalingMessage(json: message), from: connection, now: now)
         } catch {
             directory.refuse(error, to: connection)
         }
@@ -94,10 +94,10 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         settle()
     }
 
-    mutating func closed(_ connection: ConnectionID) {
+    mutating func closed(_ connection: ConnectionID, now: Instant) {
         clients[connection] = nil
         joinDeadlines[connection] = nil
-        directory.disconnect(connection)
+        directory.lost(connection, now: now)
         settle()
     }
 
@@ -163,11 +163,12 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     // MARK: Time
 
     var nextDeadline: Instant? {
-        [endpoints.nextDeadline, joinDeadlines.values.min()].compactMap(\.self).min()
+        [endpoints.nextDeadline, joinDeadlines.values.min(), directory.nextDeadline].compactMap(\.self).min()
     }
 
     mutating func handleTimeout(now: Instant) {
         endpoints.handleTimeout(directory: &directory, now: now)
+        directory.handleTimeout(now: now)
         for (connection, deadline) in joinDeadlines where deadline <= now {
             joinDeadlines[connection] = nil
             directory.refuse(SignalingError(.notJoined, "No \"join\" came in time."), to: connection)

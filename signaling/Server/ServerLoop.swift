@@ -245,7 +245,7 @@ final class ServerLoop: @unchecked Sendable {
         upgrades[socket] = nil
         if let ended = sockets.removeValue(forKey: socket) {
             socketOfConnection[ended.connection] = nil
-            core.closed(ended.connection)
+            core.closed(ended.connection, now: .monotonic)
         }
         if let exchange = exchanges.removeValue(forKey: socket) {
             exchangeOfRequest[exchange.id] = nil
