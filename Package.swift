@@ -118,8 +118,11 @@ let package = Package(
             path: "Sources/Network/EventLoop"),
         .target(
             name: "EmisoraSignalingClient",
-            dependencies: ["CEmisoraWebsockets", "EmisoraSignalingProtocol"],
+            dependencies: ["EmisoraSignalingProtocol", "EmisoraWebsocketClient"],
             path: "Sources/Network/SignalingClient"),
+        .target(
+            name: "EmisoraWebsocketClient", dependencies: ["CEmisoraWebsockets"],
+            path: "Sources/Network/WebsocketClient"),
 
         .target(name: "EmisoraHTTPClient", dependencies: ["CEmisoraCurl"], path: "Sources/Network/HTTPClient"),
 
