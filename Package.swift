@@ -133,8 +133,7 @@ let package = Package(
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
                 "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing",
                 "EmisoraRTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
-                "EmisoraTLS", "EmisoraTURN",
-                "EmisoraVideo",
+                "EmisoraTLS", "EmisoraTURN", "EmisoraVideo", "EmisoraWebsocketClient",
             ],
             path: "Sources/Emisora"),
 
@@ -209,7 +208,7 @@ let package = Package(
             name: "EmisoraSignalingTests",
             dependencies: [
                 "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
-                "EmisoraSignalingServer",
+                "EmisoraSignalingServer", "EmisoraWebsocketClient",
             ],
             path: "Tests/Signaling"),
         .testTarget(

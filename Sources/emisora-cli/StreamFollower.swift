@@ -35,7 +35,9 @@ actor StreamFollower {
                 subscriber = nil
                 await receiveOrFollow()
             case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
-            case .signalingLost(let reason): Terminal.note("\(reason) Trying again.")
+            case .reconnecting(let attempt, let reason): Terminal.note("\(reason) Attempt \(attempt) to come back.")
+            case .reconnected: Terminal.note("Back in the room.")
+            case .ended(let reason): Terminal.note("Session over: \(reason)")
             default: break
             }
             if isHopeless { return }

@@ -60,7 +60,7 @@ final class RecordingClient: Sendable {
     }
 
     func welcome() async throws -> [StreamDescription] {
-        try await message("welcome") { if case .welcome(_, _, _, let streams, _) = $0 { streams } else { nil } }
+        try await message("welcome") { if case .welcome(_, _, _, let streams, _, _) = $0 { streams } else { nil } }
     }
 
     func errorCode() async throws -> SignalingError.Code {
