@@ -36,7 +36,7 @@ actor StreamFollower {
                 await receiveOrFollow()
             case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
             case .reconnecting(let attempt, let reason): Terminal.note("\(reason) Attempt \(attempt) to come back.")
-            case .reconnected: Terminal.note("Back in the room.")
+            case .reconnected: Terminal.note("The signaling server is back.")
             case .ended(let reason): Terminal.note("Session over: \(reason)")
             default: break
             }

@@ -138,6 +138,7 @@ extension RoomDirectory {
         _ streams: [String], by connection: ConnectionID, in room: String
     ) -> [SignalingError] {
         var refused: [SignalingError] = []
+        let told = outputs.count
         for stream in streams.prefix(limits.streamsPerParticipant)
         where rooms[room]?.publisher(of: stream) != connection {
             do throws(SignalingError) {
@@ -145,6 +146,9 @@ extension RoomDirectory {
             } catch {
                 refused.append(error)
             }
+        }
+        outputs[told...].removeAll { output in
+            if case .send(.streamPublished, to: connection) = output { true } else { false }
         }
         return refused
     }
