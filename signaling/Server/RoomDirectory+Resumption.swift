@@ -270,8 +270,8 @@ extension RoomDirectory {
 
     /// Makes place on a full server: a room in which nobody is but those who are away.
     mutating func dropDesertedRoom() {
-        guard let deserted = rooms.first(where: { $0.value.participants.allSatisfy { away[$0] != nil } }) else { return }
-        for connection in deserted.value.participants { disconnect(connection) }
+        let deserted = rooms.values.first { $0.participants.allSatisfy { away[$0] != nil } }
+        for connection in deserted?.participants ?? [] { disconnect(connection) }
     }
 }
 
