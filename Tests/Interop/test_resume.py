@@ -46,8 +46,6 @@ def test_a_server_killed_for_ten_seconds_costs_no_packet_and_nobody_its_id(start
     print({key: figures[key] for key in ("packetsReceived", "packetsLost", "framesDecoded")})
     assert figures["packetsLost"] == 0
     assert figures["packetsReceived"] > 500
-    # Its `bye` reached the publisher through a server that never saw the subscription begin.
-    publisher.wait_for_text("A viewer left", 2)
 
 
 def test_a_client_that_may_not_try_again_ends(started):
