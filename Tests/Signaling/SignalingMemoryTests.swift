@@ -43,6 +43,16 @@ import Testing
         #expect(sent == .send)
     }
 
+    @Test func whatTheSocketDidNotTakeIsKept() {
+        var memory = Self.joined()
+        let kept = memory.keep(.publish(stream: "camera"), byteCount: 40)
+        #expect(kept == .kept)
+        memory.lost()
+        _ = memory.opened(room: "demo", token: nil)
+        let released = memory.didReceive(Self.welcome("me"))
+        #expect(released == [.publish(stream: "camera")])
+    }
+
     @Test func whatIsKeptForTheOneIsNotSaidByAnother() {
         var memory = Self.joined()
         memory.lost()

@@ -34,6 +34,9 @@ extension RoomDirectory {
     }
 
     private static var maximumHeldMessages: Int { 512 }
+    /// After a restart both sides of a subscription come back, each in its own time, also where nobody is waited for
+    /// otherwise.
+    private var claimTime: Duration { max(limits.resumeGrace, .seconds(5)) }
 
     /// As ``handle(_:from:)``, of clients that may have been here before.
     mutating func handle(_ message: SignalingMessage, from connection: ConnectionID, now: Instant) {
@@ -99,6 +102,11 @@ extension RoomDirectory {
         welcome(connection, to: room)
         for message in held { outputs.append(.send(message, to: connection)) }
         for error in refused { refuse(error, to: connection) }
+        // A newer token may allow less.
+        for stream in rooms[room]?.streams ?? [] where stream.publisher == connection && !grant.mayPublish(stream.name) {
+            removeStream(stream.name, in: room, reason: .unpublished)
+        }
+        rooms[room]?.receivers.removeAll { $0.connection == connection && !grant.mayReceive($0.stream) }
         guard let holdings = resumption.holdings else { return }
         for stream in rooms[room]?.streams ?? []
         where stream.publisher == connection && !holdings.publishes.contains(stream.name) {
@@ -202,8 +210,8 @@ extension RoomDirectory {
         // Nobody talks a claim out of another's hands: ids are known to two sides only.
         let key = ClaimKey(room: room, subscription: id, sends: sends)
         guard claims[key] == nil else { return }
-        claims[key] = Claim(stream: stream, connection: connection, until: now + limits.resumeGrace)
-        expect(now + limits.resumeGrace)
+        claims[key] = Claim(stream: stream, connection: connection, until: now + claimTime)
+        expect(now + claimTime)
     }
 
     /// What the client does not have any more, or never heard of, is over for the other side, too.
