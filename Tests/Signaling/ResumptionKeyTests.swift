@@ -30,14 +30,16 @@ import Testing
     @Test func theKeyFileIsMadeOnceForItsOwnerAlone() throws {
         try Self.withFolder { folder in
             var configuration = SignalingServer.Configuration(port: 0)
-            #expect(try Self.survives(configuration, configuration) == false)
+            let answer1 = try Self.survives(configuration, configuration)
+            #expect(!answer1)
             configuration.resumeKeyFile = folder + "/key"
-            #expect(try Self.survives(configuration, configuration))
+            let answer2 = try Self.survives(configuration, configuration)
+            #expect(answer2)
             var status = stat()
             #expect(stat(folder + "/key", &status) == 0)
             #expect(status.st_mode & 0o777 == 0o600)
             configuration.resumeKeyFile = folder + "/missing/key"
-            #expect(throws: SignalingServerError.self) { try Self.survives(configuration, configuration) }
+            #expect(throws: SignalingServerError.self) { _ = try Self.survives(configuration, configuration) }
         }
     }
 
@@ -45,20 +47,24 @@ import Testing
         try Self.withFolder { folder in
             var open = SignalingServer.Configuration(port: 0)
             open.resumeKeyFile = folder + "/key"
-            #expect(try Self.survives(open, open))
+            let answer3 = try Self.survives(open, open)
+            #expect(answer3)
             // The same bytes for both: whoever had every right while nobody asked for tokens has none now.
             var closed = SignalingServer.Configuration(port: 0)
             closed.secretFile = folder + "/key"
-            #expect(try Self.survives(closed, closed))
-            #expect(try Self.survives(open, closed) == false)
+            let answer4 = try Self.survives(closed, closed)
+            #expect(answer4)
+            let answer5 = try Self.survives(open, closed)
+            #expect(!answer5)
             closed.resumeKeyFile = folder + "/key"
-            #expect(throws: SignalingServerError.self) { try Self.survives(closed, closed) }
+            #expect(throws: SignalingServerError.self) { _ = try Self.survives(closed, closed) }
         }
     }
 
     @Test func theOptionsSayWhatTheyTake() {
-        guard case .serve(let configuration) = SignalingServerCommand.parse(
-            ["--grace", "2.5", "--resume-key-file=key"], environment: [:])
+        guard
+            case .serve(let configuration) = SignalingServerCommand.parse(
+                ["--grace", "2.5", "--resume-key-file=key"], environment: [:])
         else {
             Issue.record("refused")
             return

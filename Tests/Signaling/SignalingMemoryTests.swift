@@ -18,7 +18,8 @@ import Testing
         return resumption
     }
 
-    private static func say(_ message: SignalingMessage, _ memory: inout SignalingMemory) -> SignalingMemory.Disposition {
+    private static func say(_ message: SignalingMessage, _ memory: inout SignalingMemory) -> SignalingMemory.Disposition
+    {
         memory.willSend(message, byteCount: message.json().count)
     }
 

@@ -103,7 +103,8 @@ extension RoomDirectory {
         for message in held { outputs.append(.send(message, to: connection)) }
         for error in refused { refuse(error, to: connection) }
         // A newer token may allow less.
-        for stream in rooms[room]?.streams ?? [] where stream.publisher == connection && !grant.mayPublish(stream.name) {
+        for stream in rooms[room]?.streams ?? [] where stream.publisher == connection && !grant.mayPublish(stream.name)
+        {
             removeStream(stream.name, in: room, reason: .unpublished)
         }
         rooms[room]?.receivers.removeAll { $0.connection == connection && !grant.mayReceive($0.stream) }
