@@ -214,7 +214,7 @@ let package = Package(
             name: "EmisoraSignalingTests",
             dependencies: [
                 "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
-                "EmisoraSignalingServer",
+                "EmisoraSignalingServer", "EmisoraWebsocketClient",
             ],
             path: "Tests/Signaling"),
         .testTarget(

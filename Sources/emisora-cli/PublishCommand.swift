@@ -170,5 +170,6 @@ struct PublishCommand {
         Terminal.result(figures.jsonLine)
         try packets.finish()
         if let error = await watcher.captureError { throw error }
+        if let reason = await watcher.endReason { throw SessionError.connectFailed(reason.description) }
     }
 }

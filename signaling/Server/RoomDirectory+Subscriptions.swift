@@ -10,6 +10,7 @@ extension RoomDirectory {
             throw SignalingError(
                 .notAllowed, "Your token does not let you receive this stream from encoders.", inReplyTo: message.type)
         }
+        rooms[room]?.receivers.removeAll { $0.stream == stream && away[$0.connection] != nil }
         let receivers = rooms[room]?.receivers ?? []
         if let known = receivers.first(where: { $0.stream == stream }) {
             guard known.connection == connection else {
@@ -71,6 +72,7 @@ extension RoomDirectory {
                 .limitReached, "No more subscriptions from one participant.", inReplyTo: message.type,
                 subscription: subscription)
         }
+        dropClaim(subscription, of: connection)
         rooms[room]?.subscriptions[subscription] = Subscription(
             stream: stream, subscriber: connection, publisher: publisher)
         outputs.append(.relay(message, from: connection, to: publisher, canFail: true))
@@ -103,6 +105,7 @@ extension RoomDirectory {
     mutating func remove(_ connection: ConnectionID, reason: SubscriptionEndReason) {
         guard let participant = participants[connection], let room = participant.room else { return }
         participants[connection]?.room = nil
+        forgetAbsence(of: connection)
         rooms[room]?.participants.remove(connection)
         rooms[room]?.receivers.removeAll { $0.connection == connection }
         for stream in rooms[room]?.streams ?? [] where stream.publisher == connection {

@@ -77,7 +77,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     mutating func received(_ message: [UInt8], from connection: ConnectionID, now: Instant) {
         guard spendAllowance(of: connection, bytes: message.count, now: now) else { return }
         do {
-            directory.handle(try SignalingMessage(json: message), from: connection)
+            directory.handle(try SignalingMessage(json: message), from: connection, now: now)
         } catch {
             directory.refuse(error, to: connection)
         }
@@ -103,11 +103,11 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         backlogs[connection]?.removeFirst()
     }
 
-    mutating func closed(_ connection: ConnectionID) {
+    mutating func closed(_ connection: ConnectionID, now: Instant) {
         allowances[connection] = nil
         backlogs[connection] = nil
         joinDeadlines[connection] = nil
-        directory.disconnect(connection)
+        directory.lost(connection, now: now)
         settle()
     }
 
@@ -172,11 +172,12 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     // MARK: Time
 
     var nextDeadline: Instant? {
-        [endpoints.nextDeadline, joinDeadlines.values.min()].compactMap(\.self).min()
+        [endpoints.nextDeadline, joinDeadlines.values.min(), directory.nextDeadline].compactMap(\.self).min()
     }
 
     mutating func handleTimeout(now: Instant) {
         endpoints.handleTimeout(directory: &directory, now: now)
+        directory.handleTimeout(now: now)
         for (connection, deadline) in joinDeadlines where deadline <= now {
             joinDeadlines[connection] = nil
             directory.refuse(SignalingError(.notJoined, "No \"join\" came in time."), to: connection)

@@ -258,7 +258,7 @@ final class ServerLoop: @unchecked Sendable {
         if let ended = sockets.removeValue(forKey: socket) {
             if let connection = ended.connection {
                 socketOfConnection[connection] = nil
-                core.closed(connection)
+                core.closed(connection, now: .monotonic)
             }
         }
         if let exchange = exchanges.removeValue(forKey: socket) {

@@ -187,7 +187,7 @@ public actor Session {
 
     private func leave() async {
         let publishers = core.publishers
-        core.shutdown(reason: "The session was closed.")
+        core.shutdown(.closed)
         for publisher in publishers { await publisher.end() }
     }
 

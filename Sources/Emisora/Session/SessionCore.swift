@@ -54,12 +54,15 @@ final class SessionCore: @unchecked Sendable {
     /// Names of streams that HTTP encoders may send to us, `nil` for any.
     var receivers: [String?: Receiver] = [:]
     var roomStreams: [StreamDescription] = []
-    private var participantID = ""
-    private var welcomed: Completion?
-    private(set) var isWelcome = false
-    private var wasWelcome = false
+    /// Those of before an outage that the server has not named since.
+    var unconfirmedStreams: Set<String> = []
+    var participantID = ""
+    var welcomed: Completion?
+    var isWelcome = false
+    var wasWelcome = false
     /// Why the server does not let us back in.
-    private var lastRefusal: SessionError?
+    var lastRefusal: SessionError?
+    private var lastLoss = ""
     private var isShutDown = false
     private var timers: [Timer] = []
     private var attempts = 0
@@ -117,7 +120,7 @@ final class SessionCore: @unchecked Sendable {
 
     func failWelcome(_ error: SessionError) {
         guard let completion = welcomed.take() else { return }
-        shutdown(reason: error.description)
+        shutdown(.connectFailed(error))
         completion(.failure(error))
     }
 
@@ -126,7 +129,7 @@ final class SessionCore: @unchecked Sendable {
     }
 
     /// Ends everything at once. Capturers are stopped by the caller, who can wait for them.
-    func shutdown(reason: String) {
+    func shutdown(_ reason: SessionEndReason) {
         guard !isShutDown else { return }
         isShutDown = true
         for (_, subscription) in subscriptions { finish(subscription) }
@@ -142,7 +145,7 @@ final class SessionCore: @unchecked Sendable {
         hub?.shutdown(now: SystemClock.now())
         hub = nil
         timers.removeAll()
-        emit(.disconnected(reason: reason))
+        emit(.ended(reason))
         events.continuation.finish()
     }
 
@@ -156,28 +159,42 @@ final class SessionCore: @unchecked Sendable {
         case .message(let message): handle(message, now: SystemClock.now())
         case .notice(let text): emit(.serverReported(text))
         case .disconnected(let reason):
-            if isWelcome {
-                isWelcome = false
-                emit(.signalingLost(reason: reason.description))
-            }
+            isWelcome = false
+            lastLoss = reason.description
             // The first connection is not tried for ever: its failure is told at once.
             if !wasWelcome { failWelcome(.connectFailed(reason.description)) }
+        case .reconnecting(let attempt):
+            guard wasWelcome else { return }
+            emit(.reconnecting(attempt: attempt, reason: lastRefusal?.description ?? lastLoss))
+        case .gaveUp(let attempts):
+            end(.retriesExhausted(attempts: attempts, reason: lastRefusal?.description ?? lastLoss))
+        }
+    }
+
+    /// The session is over through no wish of ours.
+    private func end(_ reason: SessionEndReason) {
+        guard !isShutDown else { return }
+        let publishers = publishers
+        shutdown(reason)
+        Task {
+            for publisher in publishers { await publisher.end() }
         }
     }
 
     private func handle(_ message: SignalingMessage, now: Instant) {
         switch message {
-        case .welcome(_, let id, _, let streams, let servers):
-            participantID = id
+        case .welcome(_, let id, _, let streams, let servers, let ticket):
             hub?.setRoomServers(servers.map(ICEServer.init), now: now)
             if wasWelcome { hub?.refreshServers(now: now) }
-            handleWelcome(streams)
+            handleWelcome(id, streams, grace: .nanoseconds(Int64(min(ticket?.grace ?? 0, 3600) * 1e9)))
         case .streamPublished(let stream):
+            unconfirmedStreams.remove(stream.stream)
             roomStreams.removeAll { $0.stream == stream.stream }
             roomStreams.append(stream)
             completeAnnouncement(of: stream.stream, attempt: nil, .success(()))
             emit(.streamPublished(name: stream.stream))
         case .streamUnpublished(let stream):
+            unconfirmedStreams.remove(stream.stream)
             roomStreams.removeAll { $0.stream == stream.stream }
             emit(.streamUnpublished(name: stream.stream))
         case .subscribe(let subscription, let stream, let sdp):
@@ -197,26 +214,17 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    private func handleWelcome(_ streams: [StreamDescription]) {
-        roomStreams = streams
-        isWelcome = true
-        if wasWelcome {
-            emit(.signalingRestored)
-            // A server that came back knows nothing of us.
-            for name in publications.keys.sorted() { channel.send(.publish(stream: name)) }
-            registerReceiversAgain()
-        }
-        wasWelcome = true
-        lastRefusal = nil
-        for stream in streams { emit(.streamPublished(name: stream.stream)) }
-        if let completion = welcomed.take() { completion(.success(())) }
-    }
-
     private func handle(_ error: SignalingError) {
         let refusal: SessionError =
             error.code == .unreachable
             ? .connectFailed(error.message) : .refused(code: error.code.rawValue, message: error.message)
-        if let id = error.subscription, subscriptions[id] != nil {
+        if error.code == .takenOver {
+            end(.takenOver)
+        } else if error.code == .subscriptionNotFound {
+            // A server that has forgotten says so of what goes on without it.
+            guard let id = error.subscription, subscriptions[id]?.answered != nil else { return }
+            endSubscription(id, reason: error.message, error: refusal)
+        } else if let id = error.subscription, subscriptions[id] != nil {
             endSubscription(id, reason: error.message, error: refusal)
         } else if error.inReplyTo == "receive" {
             failReceives(refusal)
@@ -230,8 +238,7 @@ final class SessionCore: @unchecked Sendable {
                 }
             }
         } else if error.inReplyTo == "join" {
-            // After an outage, as when a token has expired meanwhile: told once, while the attempts go on.
-            if wasWelcome, lastRefusal != refusal { emit(.signalingLost(reason: refusal.description)) }
+            // After an outage, as when a token has expired meanwhile: the next attempt is told with it.
             lastRefusal = refusal
             failWelcome(refusal)
         }

@@ -10,8 +10,12 @@ package enum SignalingClientEvent: Equatable, Sendable {
     case iceServers([ICEServerDescription])
     /// What the server says beside the protocol: a sentence for a person.
     case notice(String)
-    /// The connection could not be made or was lost. The client tries again by itself until `close()`.
+    /// The connection could not be made or was lost.
     case disconnected(SignalingDisconnectReason)
+    /// The attempt of this number follows, counted since the last welcome.
+    case reconnecting(attempt: Int)
+    /// That many attempts were made in vain, and there are no more.
+    case gaveUp(attempts: Int)
 }
 
 package enum SignalingDisconnectReason: Equatable, Sendable, CustomStringConvertible {
