@@ -260,7 +260,8 @@ extension RoomDirectory {
         }
         let bytes = message.json().count
         guard let absence = away[connection], absence.held.count < Self.maximumHeldMessages,
-            absence.heldBytes + bytes <= limits.backlogBytes
+            // All of it goes out behind the welcome, and must not make a slow reader of who reads it.
+            absence.heldBytes + bytes <= limits.backlogBytes / 4 * 3
         else { return disconnect(connection) }
         away[connection]?.held.append(message)
         away[connection]?.heldBytes += bytes
