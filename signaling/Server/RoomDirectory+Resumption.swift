@@ -64,7 +64,10 @@ extension RoomDirectory {
         if away.count >= limits.connections, let longest = away.min(by: { $0.value.until < $1.value.until })?.key {
             disconnect(longest)
         }
-        away[connection] = Away(until: now + limits.resumeGrace, backlog: Backlog(limit: limits.backlogBytes))
+        away[connection] = Away(
+            until: now + limits.resumeGrace,
+            // All of it goes out behind the welcome, and must not make a slow reader of who reads it.
+            backlog: Backlog(limit: limits.backlogBytes / 4 * 3))
         expect(now + limits.resumeGrace)
     }
 
