@@ -10,13 +10,15 @@ import sys
 import time
 
 import pytest
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from access import join, tls_options
 from processes import Process, Server, binary
 
 ATTACKER = pathlib.Path(__file__).with_name("attacker.py")
 # What a slow machine adds is measured before the attack.
-JOIN_SECONDS = 0.1
+# A debug build takes several times as long over each fragment.
+JOIN_SECONDS = 0.1 if "release" in binary() else 0.5
 FLOOR_FACTOR = 8
 GROWTH = 24 << 20
 
@@ -42,7 +44,14 @@ def beside_others(server):
 
 def seconds_to_join(server):
     start = time.monotonic()
-    answer, link = join(server)
+    for attempt in range(3):
+        try:
+            answer, link = join(server)
+            break
+        except (ConnectionClosed, InvalidHandshake, OSError, EOFError):
+            # Where strangers crowd, one that takes its time gives way; clients try again, and it counts.
+            if attempt == 2:
+                raise
     seconds = time.monotonic() - start
     assert answer["type"] == "welcome"
     link.close()
