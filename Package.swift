@@ -226,7 +226,8 @@ let package = Package(
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
         .testTarget(
-            name: "EmisoraSCTPTests", dependencies: ["EmisoraCore", "EmisoraEventLoop", "EmisoraSCTP", "EmisoraSimulation"],
+            name: "EmisoraSCTPTests",
+            dependencies: ["EmisoraCore", "EmisoraEventLoop", "EmisoraSCTP", "EmisoraSimulation"],
             path: "Tests/SCTP"),
         .testTarget(name: "EmisoraTLSTests", dependencies: ["EmisoraCore", "EmisoraTLS"], path: "Tests/TLS"),
         .testTarget(

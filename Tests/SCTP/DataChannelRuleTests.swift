@@ -113,7 +113,9 @@ import Testing
         opponent.send([UInt8](repeating: 0, count: SCTPAssociation.maximumMessageByteCount + 1), stream: 1, ppid: 53)
         #expect(
             try await opponent.run {
-                opponent.events.contains { if case .closed(_, let reason) = $0 { reason.contains("262144") } else { false } }
+                opponent.events.contains {
+                    if case .closed(_, let reason) = $0 { reason.contains("262144") } else { false }
+                }
             })
         #expect(opponent.victim.count == 0)
     }

@@ -160,7 +160,8 @@ final class PeerHub: EventLoopClient {
             passiveAddresses: tcp.localAddresses, iceOptions: iceOptions, gathersCandidates: !endpoints.isEmpty)
         configuration.hasDataChannels = hasDataChannels
         let engine = Engine(
-            configuration: configuration, security: security, pacer: pacer, random: RandomSource(SecureRandom()), now: now)
+            configuration: configuration, security: security, pacer: pacer, random: RandomSource(SecureRandom()),
+            now: now)
         engine.packetTap = options.packetDump?.tap(wallClock: wallClock)
         let peer = Peer(engine: engine, owner: owner, use: use, ownSockets: own)
         peers.append(peer)

@@ -256,7 +256,8 @@ package final class DataChannels {
     private func accept(_ parameters: DataChannelParameters, stream: UInt16, now: Instant) {
         let isPeersNumber = (stream % 2 == 0) != isClient
         guard isPeersNumber, idOfStream[stream] == nil, stream < SCTPAssociation.streamCount,
-            channels.count < Self.maximumChannels, incomingTextByteCount(with: parameters) <= Self.maximumIncomingTextByteCount
+            channels.count < Self.maximumChannels,
+            incomingTextByteCount(with: parameters) <= Self.maximumIncomingTextByteCount
         else {
             guard idOfStream[stream] == nil, !refused.contains(stream) else { return }
             refused.insert(stream)

@@ -1,6 +1,5 @@
 import CEmisoraSCTP
 import EmisoraCore
-import Glibc
 
 /// One SCTP association over DTLS (RFC 8261), without socket or thread; the owner of its usrsctp handle.
 ///
@@ -77,7 +76,7 @@ package final class SCTPAssociation {
             handle = try SCTPLibrary.call(now: now) { () throws(SCTPError) -> SendableHandle in
                 usrsctp_register_address(pointer)
                 guard let socket = emisora_sctp_socket() else {
-                    let code = errno
+                    let code = emisora_sctp_errno()
                     usrsctp_deregister_address(pointer)
                     throw .system(operation: "Making an SCTP socket", code: code)
                 }
@@ -90,7 +89,7 @@ package final class SCTPAssociation {
                     emisora_sctp_connect(
                         socket, pointer, localPort, remotePort, UInt32(Self.maximumPacketByteCount)) == 0
                 else {
-                    let code = errno
+                    let code = emisora_sctp_errno()
                     usrsctp_close(socket)
                     usrsctp_deregister_address(pointer)
                     throw .system(operation: "Setting up an SCTP association", code: code)
@@ -148,7 +147,9 @@ package final class SCTPAssociation {
         resetAgain(now: now)
         read(now: now)
         collect(now: now)
-        guard now - lastActivity >= Self.lively, isConnected, !isOutstanding, resetting.isEmpty, !isQuiet else { return }
+        guard now - lastActivity >= Self.lively, isConnected, !isOutstanding, resetting.isEmpty, !isQuiet else {
+            return
+        }
         isQuiet = true
         events.append(.drained)
     }
@@ -191,7 +192,7 @@ package final class SCTPAssociation {
     package func send(
         _ bytes: [UInt8], stream: UInt16, ppid: UInt32, isOrdered: Bool, reliability: Reliability, now: Instant
     ) -> SendResult {
-        guard isOpen, isConnected, !bytes.isEmpty else { return .refused(code: ENOTCONN) }
+        guard isOpen, isConnected, !bytes.isEmpty else { return .refused(code: emisora_sctp_not_connected) }
         let (policy, value): (Int32, UInt32) =
             switch reliability {
             case .reliable: (SCTP_PR_SCTP_NONE, 0)
@@ -203,12 +204,12 @@ package final class SCTPAssociation {
             bytes.withUnsafeBytes {
                 emisora_sctp_send(
                     socket.pointer, $0.baseAddress, $0.count, stream, ppid, isOrdered ? 1 : 0, UInt16(policy), value)
-            } < 0 ? errno : 0
+            } < 0 ? emisora_sctp_errno() : 0
         }
         if code == 0 { touch(now) }
         // A lossless answer of the peer's may have made room for more meanwhile, also where this message had none.
         collect(now: now)
-        return code == 0 ? .sent : code == EWOULDBLOCK ? .full : .refused(code: code)
+        return code == 0 ? .sent : code == emisora_sctp_would_block ? .full : .refused(code: code)
     }
 
     /// Ends our side of streams, once what was sent on them is acknowledged.

@@ -9,6 +9,10 @@
 
 // What Swift cannot import: a variadic callback, a union and option structures with flexible ends.
 
+static inline int emisora_sctp_errno(void) { return errno; }
+static const int emisora_sctp_not_connected = ENOTCONN;
+static const int emisora_sctp_would_block = EWOULDBLOCK;
+
 typedef int (*emisora_sctp_output)(void *address, void *packet, size_t length, uint8_t tos, uint8_t set_df);
 
 /// Once a process. No thread drives timers or reads sockets then.
