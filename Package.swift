@@ -177,6 +177,7 @@ let package = Package(
         .executableTarget(name: "CameraPublisher", dependencies: ["Emisora"], path: "samples/CameraPublisher"),
         .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
         .executableTarget(name: "PushFrames", dependencies: ["Emisora"], path: "samples/PushFrames"),
+        .executableTarget(name: "WebRTCEchoes", dependencies: ["Emisora"], path: "samples/WebRTCEchoes"),
         .executableTarget(
             name: "ScreenPublisher", dependencies: ["Emisora", "EmisoraScreen"], path: "samples/ScreenPublisher"),
 

@@ -167,6 +167,7 @@ final class PeerHub: EventLoopClient {
 
     /// Says goodbye to a peer and forgets it.
     func close(_ peer: Peer, now: Instant) {
+        guard peers.contains(where: { $0 === peer }) else { return }
         peer.engine.close()
         send(from: peer, now: now)
         batch.flush()

@@ -63,6 +63,7 @@ extension SessionCore {
         for (id, peer) in publication.peers {
             channel.send(.bye(subscription: id, reason: .unpublished))
             hub?.close(peer, now: now)
+            endReception(by: peer, id)
         }
         hub?.remove(publication.fanout)
         if publication.isAnnounced || publication.announced != nil { channel.send(.unpublish(stream: publisher.name)) }
@@ -83,21 +84,10 @@ extension SessionCore {
         guard let publication = publications[stream] else {
             return channel.send(.bye(subscription: id, reason: .unpublished))
         }
-        let publisher = publication.publisher
-        var media: [PeerConfiguration.Media] = []
-        if publisher.audio != nil {
-            let isStereo = (publisher.audioCapture?.format.channels ?? 1) > 1
-            media.append(.init(.audio, sends: true, receives: false, isStereo: isStereo))
-        }
-        if let video = publisher.video {
-            var pictures = PeerConfiguration.Media(
-                .video, sends: true, receives: false, playoutDelay: publisher.options.playoutDelay)
-            let encodings = video.layers?.encodings ?? []
-            pictures.encodings = encodings.map(\.rid)
-            pictures.mainEncoding = VideoEncoding.main(of: encodings)
-            media.append(pictures)
-        }
-        guard let peer = hub?.makePeer(media: media, sockets: .shared, owner: self, now: now) else {
+        guard
+            let peer = hub?.makePeer(
+                media: Self.media(of: publication.publisher), sockets: .shared, owner: self, now: now)
+        else {
             return channel.send(.bye(subscription: id, reason: .tooManySubscribers))
         }
         do throws(SDPError) {
@@ -113,6 +103,23 @@ extension SessionCore {
         }
         if let old = publications[stream]?.peers.updateValue(peer, forKey: id) { hub?.close(old, now: now) }
         publication.fanout.add(peer, id: id, now: now)
+    }
+
+    static func media(of publisher: Publisher) -> [PeerConfiguration.Media] {
+        var media: [PeerConfiguration.Media] = []
+        if publisher.audio != nil {
+            let isStereo = (publisher.audioCapture?.format.channels ?? 1) > 1
+            media.append(.init(.audio, sends: true, receives: false, isStereo: isStereo))
+        }
+        if let video = publisher.video {
+            var pictures = PeerConfiguration.Media(
+                .video, sends: true, receives: false, playoutDelay: publisher.options.playoutDelay)
+            let encodings = video.layers?.encodings ?? []
+            pictures.encodings = encodings.map(\.rid)
+            pictures.mainEncoding = VideoEncoding.main(of: encodings)
+            media.append(pictures)
+        }
+        return media
     }
 
     func delivery(to peer: Peer) -> (stream: String, id: String)? {

@@ -82,6 +82,7 @@ extension SessionCore {
         else { return }
         channel.send(.bye(subscription: id, reason: .bye))
         finish(subscription)
+        endDelivery(by: subscription.reception.peer, id, reason: "The subscription was ended.")
     }
 
     func finish(_ subscription: Subscription) {
@@ -97,6 +98,7 @@ extension SessionCore {
         completeSubscribe(id, .failure(error))
         guard let subscription = subscriptions.removeValue(forKey: id) else { return }
         finish(subscription)
+        endDelivery(by: subscription.reception.peer, id, reason: reason)
         emit(.subscriptionEnded(stream: subscription.stream, reason: reason))
     }
 
