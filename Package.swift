@@ -27,6 +27,7 @@ let package = Package(
         .target(
             name: "CEmisoraOpenSSL", path: "Sources/C/OpenSSL",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CEmisoraSCTP", path: "Sources/C/SCTP", linkerSettings: [.linkedLibrary("usrsctp")]),
         .target(name: "CEmisoraYUV", path: "Sources/C/YUV", linkerSettings: [.linkedLibrary("yuv")]),
         .target(
             name: "CEmisoraWebsockets", path: "Sources/C/Websockets",
@@ -84,13 +85,15 @@ let package = Package(
         .target(
             name: "EmisoraCongestionControl", dependencies: ["EmisoraCore", "EmisoraRTP"],
             path: "Sources/Network/CongestionControl"),
+        .target(
+            name: "EmisoraSCTP", dependencies: ["CEmisoraSCTP", "EmisoraCore"], path: "Sources/Network/SCTP"),
 
         // Floor 4
         .target(
             name: "EmisoraPeerEngine",
             dependencies: [
                 "EmisoraCongestionControl", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraRTP",
-                "EmisoraSDP", "EmisoraSRTP", "EmisoraSTUN",
+                "EmisoraSCTP", "EmisoraSDP", "EmisoraSRTP", "EmisoraSTUN",
             ],
             path: "Sources/Network/PeerEngine"),
 
@@ -133,7 +136,7 @@ let package = Package(
             dependencies: [
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
                 "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE", "EmisoraJanusProtocol", "EmisoraPeerEngine",
-                "EmisoraProcessing", "EmisoraRTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient",
+                "EmisoraProcessing", "EmisoraRTP", "EmisoraSCTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient",
                 "EmisoraSignalingProtocol", "EmisoraTLS", "EmisoraTURN", "EmisoraVideo", "EmisoraWebsocketClient",
             ],
             path: "Sources/Emisora"),
@@ -222,6 +225,9 @@ let package = Package(
             name: "EmisoraICETests",
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
+        .testTarget(
+            name: "EmisoraSCTPTests", dependencies: ["EmisoraCore", "EmisoraSCTP", "EmisoraSimulation"],
+            path: "Tests/SCTP"),
         .testTarget(name: "EmisoraTLSTests", dependencies: ["EmisoraCore", "EmisoraTLS"], path: "Tests/TLS"),
         .testTarget(
             name: "EmisoraTURNTests",

@@ -21,8 +21,16 @@ extension SessionCore {
             throw .invalidState("An offer is answered by a publisher, a subscriber, or both.")
         }
         let media = Self.joined(publisher.map(Self.media(of:)) ?? [], subscriber.map(Self.media(of:)) ?? [])
-        guard let peer = hub.makePeer(media: media, sockets: .own, owner: self, now: now) else {
-            throw .system("The session has too many connections.")
+        let hasChannels = (publisher?.options.usesDataChannels ?? false, subscriber?.wantsDataChannels ?? false)
+        guard
+            let peer = hub.makePeer(
+                media: media, hasDataChannels: hasChannels.0 || hasChannels.1, sockets: .own, owner: self, now: now)
+        else { throw .system("The session has too many connections.") }
+        // A connection has one set of them; who takes what the peer sends has it.
+        if hasChannels.1, let subscriber {
+            attach(subscriber.channels, to: peer)
+        } else if hasChannels.0, let publisher {
+            attach(publisher, to: peer)
         }
         let id = makeSubscriptionID()
         do {

@@ -84,12 +84,13 @@ extension SessionCore {
         guard let publication = publications[stream] else {
             return channel.send(.bye(subscription: id, reason: .unpublished))
         }
+        let publisher = publication.publisher
         guard
             let peer = hub?.makePeer(
-                media: Self.media(of: publication.publisher), sockets: .shared, owner: self, now: now)
-        else {
-            return channel.send(.bye(subscription: id, reason: .tooManySubscribers))
-        }
+                media: Self.media(of: publisher), hasDataChannels: publisher.options.usesDataChannels,
+                sockets: .shared, owner: self, now: now)
+        else { return channel.send(.bye(subscription: id, reason: .tooManySubscribers)) }
+        if publisher.options.usesDataChannels { attach(publisher, to: peer) }
         do throws(SDPError) {
             if offer.isEmpty {
                 channel.send(.offer(subscription: id, sdp: try peer.engine.makeOffer()))
@@ -103,6 +104,13 @@ extension SessionCore {
         }
         if let old = publications[stream]?.peers.updateValue(peer, forKey: id) { hub?.close(old, now: now) }
         publication.fanout.add(peer, id: id, now: now)
+    }
+
+    /// Channels of the peer are shown to the publisher.
+    func attach(_ publisher: Publisher, to peer: Peer) {
+        peer.dataChannels = DataChannelLink(loop: loop, engine: peer.engine) { [channels = publisher.channels] in
+            channels.accept($0)
+        }
     }
 
     static func media(of publisher: Publisher) -> [PeerConfiguration.Media] {
