@@ -181,6 +181,7 @@ let package = Package(
         .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
         .executableTarget(name: "MessageEcho", dependencies: ["Emisora"], path: "samples/MessageEcho"),
         .executableTarget(name: "PushFrames", dependencies: ["Emisora"], path: "samples/PushFrames"),
+        .executableTarget(name: "WebRTCEchoes", dependencies: ["Emisora"], path: "samples/WebRTCEchoes"),
         .executableTarget(
             name: "ScreenPublisher", dependencies: ["Emisora", "EmisoraScreen"], path: "samples/ScreenPublisher"),
 

@@ -171,6 +171,7 @@ final class PeerHub: EventLoopClient {
 
     /// Says goodbye to a peer and forgets it.
     func close(_ peer: Peer, now: Instant) {
+        guard peers.contains(where: { $0 === peer }) else { return }
         peer.engine.close()
         peer.dataChannels?.end(reason: "The connection was closed.")
         send(from: peer, now: now)

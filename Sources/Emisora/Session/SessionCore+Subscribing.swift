@@ -94,6 +94,7 @@ extension SessionCore {
         else { return }
         channel.send(.bye(subscription: id, reason: .bye))
         finish(subscription)
+        endDelivery(by: subscription.reception.peer, id, reason: "The subscription was ended.")
     }
 
     func finish(_ subscription: Subscription) {
@@ -109,6 +110,7 @@ extension SessionCore {
         completeSubscribe(id, .failure(error))
         guard let subscription = subscriptions.removeValue(forKey: id) else { return }
         finish(subscription)
+        endDelivery(by: subscription.reception.peer, id, reason: reason)
         emit(.subscriptionEnded(stream: subscription.stream, reason: reason))
     }
 

@@ -284,12 +284,13 @@ final class SessionCore: @unchecked Sendable {
 
 extension SessionCore: PeerOwner {
     func peer(_ peer: Peer, didEmit event: PeerEvent, now: Instant) {
-        if let id = subscriptions.first(where: { $0.value.reception.peer === peer })?.key {
-            if handlePathEvent(event, of: id, peer) { return }
-            handle(event, ofSubscription: id)
-        } else if let (name, id) = delivery(to: peer) {
-            if handlePathEvent(event, of: id, peer) { return }
-            handle(event, ofDelivery: id, stream: name, peer: peer, now: now)
+        // One connection may go both ways.
+        let receiving = subscriptions.first { $0.value.reception.peer === peer }?.key
+        let sending = delivery(to: peer)
+        guard let id = receiving ?? sending?.id, !handlePathEvent(event, of: id, peer) else { return }
+        if let receiving { handle(event, ofSubscription: receiving) }
+        if let sending, delivery(to: peer) != nil {
+            handle(event, ofDelivery: sending.id, stream: sending.stream, peer: peer, now: now)
         }
     }
 
