@@ -1,5 +1,6 @@
 """Sessions that hold: a server that is killed, and clients that come and go by hundreds."""
 import asyncio
+import concurrent.futures
 import os
 import pathlib
 import statistics
@@ -116,7 +117,9 @@ def test_a_thousand_joins_and_leaves_leave_nothing_behind(started):
         await asyncio.gather(base, return_exceptions=True)
         return start, warm, end, floors, [t for t in times if t is not None]
 
-    start, warm, end, floors, times = asyncio.run(whole())
+    # The browsers of other tests have a loop on this thread.
+    with concurrent.futures.ThreadPoolExecutor() as apart:
+        start, warm, end, floors, times = apart.submit(asyncio.run, whole()).result()
     p95 = statistics.quantiles(times, n=20)[-1]
     floor95 = statistics.quantiles(floors, n=20)[-1]
     print(f"joins: median {statistics.median(times) * 1e3:.1f} ms, p95 {p95 * 1e3:.1f} ms (a request: p95 "

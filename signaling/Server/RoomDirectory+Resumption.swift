@@ -15,8 +15,7 @@ extension RoomDirectory {
     struct Away {
         let until: Instant
         /// What it would have been told, to be told once it is back.
-        var held: [SignalingMessage] = []
-        var backlog: Backlog<ConnectionID>
+        var held: HeldMessages<ConnectionID>
     }
 
     struct ClaimKey: Hashable {
@@ -33,7 +32,8 @@ extension RoomDirectory {
         let until: Instant
     }
 
-    private static var maximumHeldMessages: Int { 512 }
+    /// Of all rooms. Each costs a look at every return and every end.
+    private static var maximumClaims: Int { 50_000 }
     /// After a restart both sides of a subscription come back, each in its own time, also where nobody is waited for
     /// otherwise.
     private var claimTime: Duration { max(limits.resumeGrace, .seconds(5)) }
@@ -67,7 +67,7 @@ extension RoomDirectory {
         away[connection] = Away(
             until: now + limits.resumeGrace,
             // All of it goes out behind the welcome, and must not make a slow reader of who reads it.
-            backlog: Backlog(limit: limits.backlogBytes / 4 * 3))
+            held: HeldMessages(byteLimit: limits.backlogBytes / 2))
         expect(now + limits.resumeGrace)
     }
 
@@ -99,6 +99,7 @@ extension RoomDirectory {
         } else {
             try enter(connection, room, grant)
             participants[connection]?.id = resumption.id
+            announceArrival(of: connection, in: room)
         }
         // First, so that the welcome has them.
         let refused = republish(resumption.holdings?.publishes ?? [], by: connection, in: room)
@@ -126,7 +127,7 @@ extension RoomDirectory {
         _ old: ConnectionID, by new: ConnectionID, in room: String
     ) -> [SignalingMessage] {
         let wasAway = away[old] != nil
-        var held = away.removeValue(forKey: old)?.held ?? []
+        var held = away.removeValue(forKey: old)?.held.messages ?? []
         outputs = outputs[nextOutput...].filter { output in
             switch output {
             case .send(let message, to: old), .relay(let message, _, to: old, _):
@@ -187,6 +188,8 @@ extension RoomDirectory {
         _ holdings: SessionHoldings, of connection: ConnectionID, in room: String, now: Instant
     ) -> Set<String> {
         var named: Set<String> = []
+        // Those of an earlier return are named again, or have no one that stands up for them any more.
+        for (key, claim) in claims where claim.connection == connection { claims[key] = nil }
         for (sends, subscriptions, limit) in [
             (true, holdings.sending, limits.participantsPerRoom),
             (false, holdings.receiving, limits.subscriptionsPerParticipant),
@@ -218,6 +221,10 @@ extension RoomDirectory {
         // Nobody talks a claim out of another's hands: ids are known to two sides only.
         let key = ClaimKey(room: room, subscription: id, sends: sends)
         guard claims[key] == nil else { return }
+        guard claims.count < Self.maximumClaims, !sends || rooms[room]?.publisher(of: stream) == connection else {
+            outputs.append(.send(.subscriptionEnded(subscription: id, reason: .signalingLost), to: connection))
+            return
+        }
         claims[key] = Claim(stream: stream, connection: connection, until: now + claimTime)
         expect(now + claimTime)
     }
@@ -253,34 +260,21 @@ extension RoomDirectory {
 
     // MARK: Being away
 
-    /// Keeps what somebody who is away would have been told. What `welcome` says anyway is not kept, nor who came and
-    /// went meanwhile. Who has missed too much is gone.
+    /// Keeps what somebody who is away would have been told.
     ///
     /// - Parameter sender: The participant that sent it, and whose message is refused where there is no room for more.
     mutating func hold(_ message: SignalingMessage, from sender: ConnectionID? = nil, for connection: ConnectionID) {
-        switch message {
-        case .participantJoined, .participantLeft: return
-        case .streamPublished(let stream):
-            away[connection]?.held.removeAll {
-                if case .streamUnpublished(let ended) = $0 { ended.stream == stream.stream } else { false }
-            }
+        guard let sender else {
+            away[connection]?.held.hold(message)
             return
-        default: break
         }
-        guard let absence = away[connection] else { return }
-        let bytes = message.json().count
-        let isFull = absence.held.count >= Self.maximumHeldMessages
-        if let sender, isFull || !absence.backlog.hasRoom(for: bytes, of: sender) {
-            return relayFailed(message, from: sender, to: connection)
-        }
-        guard !isFull, absence.backlog.hasRoom(for: bytes) else { return disconnect(connection) }
-        away[connection]?.held.append(message)
-        away[connection]?.backlog.append(bytes, of: sender)
+        guard away[connection]?.held.hold(message, from: sender) == false else { return }
+        relayFailed(message, from: sender, to: connection)
     }
 
     mutating func forgetAbsence(of connection: ConnectionID) {
         away[connection] = nil
-        if !claims.isEmpty { claims = claims.filter { $0.value.connection != connection } }
+        for (key, claim) in claims where claim.connection == connection { claims[key] = nil }
     }
 
     /// Makes place in a full room.
@@ -307,16 +301,6 @@ extension RoomDirectory.Room {
         for (id, subscription) in subscriptions {
             if subscription.subscriber == old { subscriptions[id]?.subscriber = new }
             if subscription.publisher == old { subscriptions[id]?.publisher = new }
-        }
-    }
-}
-
-extension SignalingMessage {
-    /// The subscription that this message tells somebody of for the first time.
-    fileprivate var begunSubscription: String? {
-        switch self {
-        case .subscribe(let id, _, _), .ingest(let id, _, _): id
-        default: nil
         }
     }
 }

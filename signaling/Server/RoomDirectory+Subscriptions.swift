@@ -146,7 +146,7 @@ extension RoomDirectory {
 
 extension SignalingMessage {
     /// The subscription that a relayed message is about.
-    fileprivate var subscription: String? {
+    var subscription: String? {
         switch self {
         case .subscribe(let id, _, _), .ingest(let id, _, _), .offer(let id, _), .answer(let id, _),
             .candidate(let id, _):

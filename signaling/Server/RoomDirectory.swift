@@ -224,9 +224,15 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         let grant = try grant(for: participant, room, token: token)
         try enter(connection, room, grant)
         welcome(connection, to: room)
-        // To publishers only: were every viewer told of every other, a room of n would cost n² messages.
-        for publisher in Set(rooms[room]?.streams.map(\.publisher) ?? []) {
-            outputs.append(.send(.participantJoined(id: participant.id, data: grant.data), to: publisher))
+        announceArrival(of: connection, in: room)
+    }
+
+    /// To publishers only: were every viewer told of every other, a room of n would cost n² messages.
+    mutating func announceArrival(of connection: ConnectionID, in room: String) {
+        guard let participant = participants[connection] else { return }
+        for publisher in Set(rooms[room]?.streams.map(\.publisher) ?? []) where publisher != connection {
+            outputs.append(
+                .send(.participantJoined(id: participant.id, data: participant.grant?.data), to: publisher))
         }
     }
 

@@ -27,6 +27,8 @@ final class SessionCore: @unchecked Sendable {
         /// Which call of `publish` waits for it: the timer and the cancellation of another one leave it alone.
         var attempt = 0
         var isAnnounced = false
+        /// Another attempt follows, since the name was taken.
+        var waitsToBeAnnounced = false
     }
 
     /// A stream that we receive.
@@ -186,7 +188,7 @@ final class SessionCore: @unchecked Sendable {
         case .welcome(_, let id, _, let streams, let servers, let ticket):
             hub?.setRoomServers(servers.map(ICEServer.init), now: now)
             if wasWelcome { hub?.refreshServers(now: now) }
-            handleWelcome(id, streams, grace: .nanoseconds(Int64(min(ticket?.grace ?? 0, 3600) * 1e9)))
+            handleWelcome(id, streams, grace: .seconds(ticket?.grace ?? 0))
         case .streamPublished(let stream):
             unconfirmedStreams.remove(stream.stream)
             roomStreams.removeAll { $0.stream == stream.stream }
@@ -245,8 +247,13 @@ final class SessionCore: @unchecked Sendable {
     }
 
     private func announceAgain(_ name: String) {
+        // A refusal does not say which stream it is about.
+        guard publications[name]?.waitsToBeAnnounced == false else { return }
+        publications[name]?.waitsToBeAnnounced = true
         schedule(after: .seconds(1)) { [weak self] in
-            guard let self, isWelcome, publications[name] != nil,
+            guard let self else { return }
+            publications[name]?.waitsToBeAnnounced = false
+            guard isWelcome, publications[name] != nil,
                 !roomStreams.contains(where: { $0.stream == name && $0.publisher == participantID })
             else { return }
             channel.send(.publish(stream: name))

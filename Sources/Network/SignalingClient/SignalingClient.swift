@@ -64,10 +64,7 @@ package final class SignalingClient: Sendable {
             case .disconnected(let reason) where reason != .closed:
                 shared.memory.withLock { $0.lost() }
                 onEvent(event)
-                switch delay.outlook {
-                case .attempt(let number): onEvent(.reconnecting(attempt: number))
-                case .exhausted(let attempts): onEvent(.gaveUp(attempts: attempts))
-                }
+                onEvent(SignalingClientEvent(delay.outlook))
             default: onEvent(event)
             }
         }

@@ -36,6 +36,14 @@ package enum SignalingDisconnectReason: Equatable, Sendable, CustomStringConvert
 }
 
 extension SignalingClientEvent {
+    /// What follows a connection that was lost or did not come about.
+    package init(_ outlook: ReconnectDelay.Outlook) {
+        switch outlook {
+        case .attempt(let number): self = .reconnecting(attempt: number)
+        case .exhausted(let attempts): self = .gaveUp(attempts: attempts)
+        }
+    }
+
     /// `nil` for a text that is no message of the protocol.
     init?(_ event: WebsocketEvent) {
         switch event {
