@@ -69,8 +69,10 @@ class Attacker:
 
     def finish(self):
         """Its figure."""
-        out, _ = self.process.communicate(timeout=120)
-        assert self.process.returncode == 0
+        # Not `communicate`: it passes over what came with the first line already.
+        self.process.stdin.close()
+        out = self.process.stdout.read()
+        assert self.process.wait(120) == 0
         return int(out.split()[-1])
 
     def kill(self):
