@@ -133,6 +133,16 @@ import Testing
         await call.end()
     }
 
+    @Test func aSubscriberInUseKeepsItsChannelsWhenItIsSubscribedAgain() async throws {
+        let call = try await Call()
+        await #expect(throws: SessionError.self) {
+            try await call.receiving.subscribe(call.subscriber, to: "robot")
+        }
+        let second = try call.subscriber.makeDataChannel(label: "second")
+        try await second.opened()
+        await call.end()
+    }
+
     @Test func aPublisherWithoutDataChannelsRefusesThemAndItsMediaGoOn() async throws {
         let (publishing, receiving) = try await Session.loopback()
         try await publishing.publish(
