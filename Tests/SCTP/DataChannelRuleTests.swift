@@ -34,6 +34,8 @@ import Testing
         let association: SCTPAssociation
         var events: [DataChannelEvent] = []
         var resets: [UInt16] = []
+        /// Everything that was sent to the victim has arrived.
+        var isDrained = false
 
         init() async throws {
             association = try SCTPAssociation(remotePort: 5_000, now: wire.now)
@@ -49,6 +51,7 @@ import Testing
                 while let event = victim.pollEvent() { events.append(event) }
                 while let event = association.pollEvent() {
                     if case .incomingReset(let streams) = event { resets += streams }
+                    if case .drained = event { isDrained = true }
                 }
                 if condition() { return true }
                 if let deadline = victim.nextDeadline, deadline <= now { victim.handleTimeout(now: now) }
@@ -118,6 +121,26 @@ import Testing
                 }
             })
         #expect(opponent.victim.count == 0)
+    }
+
+    @Test func whatComesAfterTheEndIsNotObeyed() async throws {
+        let opponent = try await Opponent()
+        opponent.open(1)
+        #expect(try await opponent.run { opponent.victim.count == 1 })
+        // All of it lies there to be read at once.
+        opponent.victim.setReadingPaused(true, now: opponent.wire.now)
+        opponent.send([UInt8](repeating: 0, count: SCTPAssociation.maximumMessageByteCount + 1), stream: 1, ppid: 53)
+        opponent.open(3, label: "late")
+        opponent.isDrained = false
+        #expect(try await opponent.run { opponent.isDrained })
+        opponent.victim.setReadingPaused(false, now: opponent.wire.now)
+        #expect(
+            try await opponent.run {
+                opponent.events.contains { if case .closed = $0 { true } else { false } }
+            })
+        #expect(opponent.victim.count == 0)
+        let incoming = opponent.events.filter { if case .incoming = $0 { true } else { false } }
+        #expect(incoming.count == 1)
     }
 
     @Test("RFC 8841 §6: messages are no larger than the peer takes, 64 KiB where it says nothing")

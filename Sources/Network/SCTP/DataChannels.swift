@@ -208,6 +208,8 @@ package final class DataChannels {
     }
 
     private func take(_ event: SCTPAssociation.Event, now: Instant) {
+        // What came before the end and was not looked at changes nothing any more.
+        guard endReason == nil else { return }
         switch event {
         case .connected: break
         case .message(let stream, let ppid, let bytes): receive(bytes, ppid: ppid, stream: stream, now: now)

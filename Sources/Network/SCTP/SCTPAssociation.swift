@@ -52,6 +52,8 @@ package final class SCTPAssociation {
     private let handle: OpaquePointer
     private let address: UInt
     private var isOpen = true
+    /// The peer is through, or what it sent cannot be gone on with: nothing more is read.
+    private var isEnded = false
     package private(set) var isConnected = false
     private var events: [Event] = []
     private var packets: [[UInt8]] = []
@@ -264,7 +266,7 @@ package final class SCTPAssociation {
 
     /// Reads what has come, in the order it is delivered.
     private func read(now: Instant) {
-        guard isOpen, !isReadingPaused else { return }
+        guard isOpen, !isEnded, !isReadingPaused else { return }
         let socket = SendableHandle(handle)
         var isAtEnd = false
         SCTPLibrary.receive(now: now) { buffer in
@@ -283,6 +285,7 @@ package final class SCTPAssociation {
                 } else {
                     receive(bytes, stream: stream, ppid: ppid, isComplete: isComplete != 0)
                 }
+                if isEnded { return }
             }
         }
         if isAtEnd, isConnected { end("The peer ended its data channels.") }
@@ -319,7 +322,8 @@ package final class SCTPAssociation {
     }
 
     private func end(_ reason: String) {
-        guard !events.contains(where: { if case .closed = $0 { true } else { false } }) else { return }
+        guard !isEnded else { return }
+        isEnded = true
         isConnected = false
         resetting = []
         events.append(.closed(reason: reason))
