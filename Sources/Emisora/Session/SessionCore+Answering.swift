@@ -26,22 +26,20 @@ extension SessionCore {
             let peer = hub.makePeer(
                 media: media, hasDataChannels: hasChannels.0 || hasChannels.1, sockets: .own, owner: self, now: now)
         else { throw .system("The session has too many connections.") }
-        // A connection has one set of them; who takes what the peer sends has it.
-        if hasChannels.1, let subscriber {
-            attach(subscriber.channels, to: peer)
-        } else if hasChannels.0, let publisher {
-            attach(publisher, to: peer)
-        }
         let id = makeSubscriptionID()
         do {
             let answer = try peer.engine.answer(offer: offer, now: now)
             if let subscriber {
                 try begin(subscriber, id: id)
+                // Not before: one that is in use has its channels by another connection.
+                if hasChannels.1 { attach(subscriber.channels, to: peer) }
                 let reception = Reception(subscriber: subscriber, peer: peer, now: now)
                 hub.add(reception)
                 subscriptions[id] = Subscription(stream: publisher?.name ?? "main", reception: reception)
             }
             if let publisher, let publication {
+                // A connection has one set of channels; who takes what the peer sends has it.
+                if hasChannels.0, !hasChannels.1 { attach(publisher, to: peer) }
                 publications[publisher.name]?.peers[id] = peer
                 publication.fanout.add(peer, id: id, now: now)
             }

@@ -15,6 +15,8 @@ package final class SCTPAssociation {
         case incomingReset([UInt16])
         /// Nothing more of ours is on these, and the peer knows.
         case outgoingReset([UInt16])
+        /// These cannot be reset: the peer has no such streams, or knows no resets. It will not reset them either.
+        case resetRefused([UInt16])
         /// Everything that was sent is acknowledged, or given up.
         case drained
         case closed(reason: String)
@@ -52,7 +54,11 @@ package final class SCTPAssociation {
     private let handle: OpaquePointer
     private let address: UInt
     private var isOpen = true
+    /// The peer is through, or what it sent cannot be gone on with: nothing more is read.
+    private var isEnded = false
     package private(set) var isConnected = false
+    /// Streams of ours, from 0, that both sides have; 0 until it is connected.
+    package private(set) var outgoingStreamCount: UInt16 = 0
     private var events: [Event] = []
     private var packets: [[UInt8]] = []
     private var nextPacket = 0
@@ -68,8 +74,17 @@ package final class SCTPAssociation {
     /// Nothing is read while its reader has enough: the peer's window closes then.
     private var isReadingPaused = false
 
+    /// What an association offers: a peer may have fewer streams, and know no way to reset them.
+    package struct Abilities: Sendable {
+        package var incomingStreamCount = SCTPAssociation.streamCount
+        package var resetsStreams = true
+        package init() {}
+    }
+
     /// Begins to connect: both sides do (RFC 8841 §9.3).
-    package init(localPort: UInt16 = 5_000, remotePort: UInt16, now: Instant) throws(SCTPError) {
+    package init(
+        localPort: UInt16 = 5_000, remotePort: UInt16, abilities: Abilities = Abilities(), now: Instant
+    ) throws(SCTPError) {
         let address = SCTPLibrary.makeAddress()
         let pointer = UnsafeMutableRawPointer(bitPattern: address)
         do throws(SCTPError) {
@@ -82,6 +97,7 @@ package final class SCTPAssociation {
                 }
                 var options = emisora_sctp_options(
                     buffer_size: Self.bufferByteCount, streams: Self.streamCount,
+                    incoming_streams: abilities.incomingStreamCount, has_resets: abilities.resetsStreams ? 1 : 0,
                     packet_size: UInt32(Self.maximumPacketByteCount),
                     // The least is above the 200 ms that a peer may delay its acknowledgement.
                     initial_rto: 500, minimum_rto: 220, maximum_rto: 2_000)
@@ -237,14 +253,25 @@ package final class SCTPAssociation {
     /// One request is under way at a time (RFC 6525 §5.1.1), and none for a stream with something unacknowledged, so it is
     /// repeated until the library has done it.
     private func resetAgain(now: Instant) {
-        guard isOpen, isConnected, !resetting.isEmpty else { return }
+        guard isOpen, isConnected else { return }
+        // One number that is not in use and the library refuses all of a request.
+        refuseResets(resetting.filter { $0 >= outgoingStreamCount })
+        guard !resetting.isEmpty else { return }
         let streams = Array(resetting.sorted().prefix(256))
         let socket = SendableHandle(handle)
-        SCTPLibrary.call(now: now) {
-            _ = streams.withUnsafeBufferPointer {
-                emisora_sctp_reset(socket.pointer, $0.baseAddress, UInt16($0.count))
+        let code = SCTPLibrary.call(now: now) {
+            streams.withUnsafeBufferPointer {
+                emisora_sctp_reset(socket.pointer, $0.baseAddress, UInt16($0.count)) < 0 ? emisora_sctp_errno() : 0
             }
         }
+        // Other codes are of requests that are under way.
+        if code == emisora_sctp_invalid || code == emisora_sctp_unsupported { refuseResets(Set(streams)) }
+    }
+
+    private func refuseResets(_ streams: Set<UInt16>) {
+        guard !streams.isEmpty else { return }
+        resetting.subtract(streams)
+        events.append(.resetRefused(streams.sorted()))
     }
 
     /// Takes what the library has to send, and sees in it what goes out for the first time.
@@ -264,7 +291,7 @@ package final class SCTPAssociation {
 
     /// Reads what has come, in the order it is delivered.
     private func read(now: Instant) {
-        guard isOpen, !isReadingPaused else { return }
+        guard isOpen, !isEnded, !isReadingPaused else { return }
         let socket = SendableHandle(handle)
         var isAtEnd = false
         SCTPLibrary.receive(now: now) { buffer in
@@ -283,6 +310,7 @@ package final class SCTPAssociation {
                 } else {
                     receive(bytes, stream: stream, ppid: ppid, isComplete: isComplete != 0)
                 }
+                if isEnded { return }
             }
         }
         if isAtEnd, isConnected { end("The peer ended its data channels.") }
@@ -301,9 +329,10 @@ package final class SCTPAssociation {
 
     private func notify(_ notification: SCTPNotification?) {
         switch notification {
-        case .up:
+        case .up(let outgoingStreamCount):
             guard !isConnected else { return }
             isConnected = true
+            self.outgoingStreamCount = min(outgoingStreamCount, Self.streamCount)
             events.append(.connected)
         case .restarted: end("The peer began its data channels anew within the connection.")
         case .lost: end("The peer ended its data channels.")
@@ -319,7 +348,8 @@ package final class SCTPAssociation {
     }
 
     private func end(_ reason: String) {
-        guard !events.contains(where: { if case .closed = $0 { true } else { false } }) else { return }
+        guard !isEnded else { return }
+        isEnded = true
         isConnected = false
         resetting = []
         events.append(.closed(reason: reason))
