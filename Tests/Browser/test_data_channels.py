@@ -1,12 +1,7 @@
 """Data channels between browsers and a program of the library that sends back what it gets."""
-import os
-import pathlib
-import subprocess
-import time
-
 import pytest
 
-from processes import LOGS, ROOT
+from processes import Sample
 
 CONNECT = """(async () => {
     const peer = window.peer = new RTCPeerConnection();
@@ -52,32 +47,15 @@ UNORDERED = """(async () => {
 })()"""
 
 
-def wait_for_line(log, text, timeout=15):
-    deadline = time.monotonic() + timeout
-    while text not in log.read_text():
-        assert time.monotonic() < deadline, f"no {text!r} in: {log.read_text()}"
-        time.sleep(0.02)
-
-
 @pytest.fixture
-def echo(server):
-    """The sample program, whose output is kept."""
-    folder = pathlib.Path(os.environ.get("EMISORA_SAMPLES", ROOT / ".build/debug"))
-    LOGS.mkdir(parents=True, exist_ok=True)
-    log = LOGS / "message-echo.out"
-    with open(log, "wb") as output:
-        # Unbuffered, so that a test may wait for what it says.
-        process = subprocess.Popen(
-            ["stdbuf", "-oL", folder / "MessageEcho", server.room("demo")], stdout=output, stderr=output,
-            stdin=subprocess.DEVNULL)
-    yield log
-    process.kill()
-    process.wait()
+def echo(started, server):
+    program = started(Sample, "MessageEcho", server.room("demo"))
+    program.wait_for_text("Publishing")
+    return program
 
 
 def test_messages_of_all_kinds_come_back(server, echo, browser):
     browser.open(server.http("/"))
-    wait_for_line(echo, "Publishing")
     answer = browser.evaluate(CONNECT)
     assert "m=application 9 UDP/DTLS/SCTP webrtc-datachannel" in answer, answer
     browser.wait_for("plain.readyState === 'open'", 15, "an open channel")
@@ -87,7 +65,7 @@ def test_messages_of_all_kinds_come_back(server, echo, browser):
     # The page closes one channel, the program another; each side hears of it.
     browser.evaluate("loose.close()")
     browser.wait_for("loose.readyState === 'closed'", 10, "the end of the channel that the page closed")
-    wait_for_line(echo, "loose: closed")
+    echo.wait_for_text("loose: closed")
     browser.evaluate("plain.send('close')")
     browser.wait_for("plain.readyState === 'closed'", 10, "the end of the channel that the program closed")
     # Streams serve again.

@@ -136,7 +136,7 @@ import Testing
             await Self.next(&events)
                 == "ended(The connection to the signaling server was lost. No attempt was to be made to come back.)")
         #expect(await Self.next(&events) == "the end")
-        while publisher.videoCapture?.isCapturing == true { try await Task.sleep(for: .milliseconds(5)) }
+        try await eventually("the capturer ends") { publisher.videoCapture?.isCapturing == false }
         await session.disconnect()
     }
 

@@ -2,12 +2,7 @@
 import asyncio
 import concurrent.futures
 import json
-import os
 import pathlib
-import re
-import signal
-import subprocess
-import time
 import urllib.error
 import urllib.request
 
@@ -15,45 +10,20 @@ import aiortc
 import pytest
 
 from browsers import Chromium
-from processes import LOGS, binary
+from processes import Sample
 
 PAGE = pathlib.Path(__file__).with_name("echo_client.html").as_uri()
 
 
-class EchoServer:
+class EchoServer(Sample):
     def __init__(self):
-        program = os.environ.get("EMISORA_ECHOES") or str(pathlib.Path(binary()).with_name("WebRTCEchoes"))
-        LOGS.mkdir(parents=True, exist_ok=True)
-        self._path = LOGS / "echoes.out"
-        with open(self._path, "wb") as log:
-            self.process = subprocess.Popen([program, "0"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        try:
-            self.url = self.wait_for_text(r"Echoing offers to (\S+)").group(1)
-        except AssertionError:
-            self.close()
-            raise
-
-    def text(self):
-        return self._path.read_text(errors="replace")
-
-    def wait_for_text(self, pattern, seconds=30):
-        deadline = time.monotonic() + seconds
-        while not (found := re.search(pattern, self.text())):
-            assert self.process.poll() is None and time.monotonic() < deadline, f"no /{pattern}/ in: {self.text()}"
-            time.sleep(0.02)
-        return found
-
-    def close(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        self.process.wait(timeout=10)
+        super().__init__("WebRTCEchoes", 0)
+        self.url = self.wait_for_text(r"Echoing offers to (\S+)", 30).group(1)
 
 
 @pytest.fixture
-def echoes():
-    server = EchoServer()
-    yield server
-    server.close()
+def echoes(started):
+    return started(EchoServer)
 
 
 def post(url, body, method="POST"):
@@ -88,11 +58,14 @@ def test_aiortc_gets_its_pictures_and_sound_back(echoes):
     async def call():
         connection = aiortc.RTCPeerConnection()
         counted = {"video": 0, "audio": 0}
+        is_enough = asyncio.Event()
 
         async def count(track):
             while True:
                 await track.recv()
                 counted[track.kind] += 1
+                if counted["video"] >= 30 and counted["audio"] >= 50:
+                    is_enough.set()
 
         tasks = []
         connection.on("track", lambda track: tasks.append(asyncio.ensure_future(count(track))))
@@ -107,8 +80,7 @@ def test_aiortc_gets_its_pictures_and_sound_back(echoes):
         await connection.setRemoteDescription(aiortc.RTCSessionDescription(**answer))
         try:
             async with asyncio.timeout(60):
-                while counted["video"] < 30 or counted["audio"] < 50:
-                    await asyncio.sleep(0.05)
+                await is_enough.wait()
         finally:
             for task in tasks:
                 task.cancel()
