@@ -83,7 +83,7 @@ struct NetworkArguments {
             },
             .init(
                 name: "auto-retry-delay", values: "SECONDS, 0 to 5",
-                help: "the longest pause before the first; it doubles, to 5 s at the most (0.25)"
+                help: "the longest pause before the first; it doubles up to eightfold, 5 s at the most (0.25)"
             ) { text in
                 guard let seconds = Double(text), (0...5).contains(seconds) else { return false }
                 change { $0.autoRetryDelay = .nanoseconds(Int64(seconds * 1e9)) }

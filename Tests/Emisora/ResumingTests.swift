@@ -117,7 +117,11 @@ import Testing
         ] {
             channel.lose()
             channel.welcome(id, streams)
-            while await Self.next(&events) != "reconnected" {}
+            while true {
+                let event = await Self.next(&events)
+                if event == "reconnected" { break }
+                try #require(event != "the end")
+            }
             // What the session says is said by the time that its statistics can be had.
             _ = await session.statistics()
             #expect(channel.takeSent() == said)

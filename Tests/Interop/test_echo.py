@@ -9,7 +9,6 @@ import urllib.request
 import aiortc
 import pytest
 
-from browsers import Chromium
 from processes import Sample
 
 PAGE = pathlib.Path(__file__).with_name("echo_client.html").as_uri()
@@ -36,22 +35,18 @@ def post(url, body, method="POST"):
         return error.code, error.read()
 
 
-def test_a_browser_sees_and_hears_itself(echoes):
-    browser = Chromium()
-    try:
-        browser.open(f"{PAGE}?url={echoes.url}")
-        browser.wait_for("echo.error || echo.frames > 0", 30, "the first picture that returns")
-        assert browser.evaluate("echo.error") is None
-        # What is sent now is what returns: a colour that was never there before.
-        for color in ([220, 30, 30], [30, 60, 220]):
-            browser.evaluate(f"echo.color = {color}")
-            browser.wait_for(
-                f"echo.seen && {color}.every((value, i) => Math.abs(value - echo.seen[i]) < 40)", 30, f"{color}")
-        browser.wait_for("echo.soundEnergy > 0.01", 30, "the tone")
-        browser.evaluate("leave()")
-        echoes.wait_for_text("a peer left")
-    finally:
-        browser.close()
+def test_a_browser_sees_and_hears_itself(echoes, chromium):
+    chromium.open(f"{PAGE}?url={echoes.url}")
+    chromium.wait_for("echo.error || echo.frames > 0", 30, "the first picture that returns")
+    assert chromium.evaluate("echo.error") is None
+    # What is sent now is what returns: a colour that was never there before.
+    for color in ([220, 30, 30], [30, 60, 220]):
+        chromium.evaluate(f"echo.color = {color}")
+        chromium.wait_for(
+            f"echo.seen && {color}.every((value, i) => Math.abs(value - echo.seen[i]) < 40)", 30, f"{color}")
+    chromium.wait_for("echo.soundEnergy > 0.01", 30, "the tone")
+    chromium.evaluate("leave()")
+    echoes.wait_for_text("a peer left")
 
 
 def test_aiortc_gets_its_pictures_and_sound_back(echoes):

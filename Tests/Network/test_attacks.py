@@ -1,6 +1,5 @@
 """The server under attack: it lives, a good client joins meanwhile as fast as ever, and no memory piles up."""
 import pathlib
-import re
 import shutil
 import socket
 import ssl
@@ -24,11 +23,6 @@ GROWTH = 24 << 20
 
 OFFER = ("v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\na=setup:actpass\r\n"
          "a=ice-ufrag:abcd\r\na=mid:0\r\na=recvonly\r\n")
-
-
-def memory(server):
-    text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) << 10
 
 
 def beside_others(server):
@@ -85,13 +79,13 @@ def test_the_server_lives_and_good_clients_join(started, record_property, kind):
     # No client is refused for its haste, since all of what comes is to be read.
     server = started(Server, options=["--limit", "messages-per-second=1000000"])
     floor = beside_others(server)
-    before = memory(server)
+    before = server.resident_bytes()
     attacker = started(Attacker, kind, server.port)
     times = [seconds_to_join(server) for _ in range(9)]
     while kind != "slowloris" and attacker.is_at_work() and len(times) < 400:
         times.append(seconds_to_join(server))
     figure = attacker.finish()
-    growth = memory(server) - before
+    growth = server.resident_bytes() - before
     print(f"{kind}: {figure}; joins {statistics.median(times) * 1000:.1f} ms (without: {floor * 1000:.1f} ms), "
           f"memory +{growth / 2 ** 20:.1f} MiB")
     record_property("join_ms", statistics.median(times) * 1000)

@@ -83,6 +83,11 @@ class Program:
         self._err.close()
         return code
 
+    def resident_bytes(self):
+        """Its memory."""
+        pages = int(pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
     def figures(self):
         """The JSON line that standard output ends with."""
         return json.loads(self.stdout().strip().splitlines()[-1])

@@ -39,7 +39,7 @@ import Testing
 
         init(_ abilities: SCTPAssociation.Abilities = SCTPAssociation.Abilities()) async throws {
             association = try SCTPAssociation(remotePort: 5_000, abilities: abilities, now: wire.now)
-            victim.connect(isClient: true, remotePort: 5_000, maximumMessageByteCount: nil, now: wire.now)
+            victim.connect(isClient: true, remotePort: 5_000, now: wire.now)
             #expect(try await run { self.association.isConnected && self.victim.isConnected })
         }
 
@@ -96,12 +96,13 @@ import Testing
     @Test func aPeerOpensNoMoreChannelsThanAreTaken() async throws {
         let opponent = try await Opponent()
         for stream in stride(from: UInt16(1), to: 2 * 300, by: 2) {
-            while opponent.association.send(
-                DCEPMessage.open(DataChannelParameters(label: "c")).bytes, stream: stream, ppid: 50, isOrdered: true,
-                reliability: .reliable, now: opponent.wire.now) == .full
-            {
-                _ = try await opponent.run { true }
+            let isSent = try await opponent.run {
+                opponent.association.send(
+                    DCEPMessage.open(DataChannelParameters(label: "c")).bytes, stream: stream, ppid: 50,
+                    isOrdered: true,
+                    reliability: .reliable, now: opponent.wire.now) != .full
             }
+            try #require(isSent)
         }
         #expect(try await opponent.run { opponent.resets.count == 300 - DataChannels.maximumChannels })
         #expect(opponent.victim.count == DataChannels.maximumChannels)

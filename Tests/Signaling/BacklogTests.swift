@@ -74,7 +74,10 @@ import Testing
     }
 
     @Test func comingAndGoingCountsAsThatOfWhoComesAndGoes() throws {
-        var world = World()
+        // Less than all that is said, more than the shares of those who say it.
+        var settings = ServerCoreTests.Core.Settings()
+        settings.limits.backlogBytes = 40_000
+        var world = World(core: ServerCoreTests.Core(random: CountingGenerator(), settings: settings))
         let publisher = try world.publisher()
         world.stalled = [publisher]
         for participant in 0..<3 {

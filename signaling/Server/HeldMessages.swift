@@ -8,7 +8,8 @@ struct HeldMessages<Sender: Hashable & Sendable>: Sendable {
     private struct Entry {
         var message: SignalingMessage
         var sender: Sender?
-        var byteCount: Int
+        /// Of what others send; what the server says is bounded otherwise.
+        var byteCount = 0
     }
 
     private static var messagesOfSender: Int { 128 }
@@ -23,7 +24,6 @@ struct HeldMessages<Sender: Hashable & Sendable>: Sendable {
     }
 
     var messages: [SignalingMessage] { entries.map(\.message) }
-    var byteCount: Int { entries.reduce(0) { $0 + $1.byteCount } }
 
     /// Keeps a message that another participant sent; `false`: it has used up its share.
     mutating func hold(_ message: SignalingMessage, from sender: Sender) -> Bool {
@@ -59,7 +59,7 @@ struct HeldMessages<Sender: Hashable & Sendable>: Sendable {
             if isUnheardOf { return }
         default: break
         }
-        entries.append(Entry(message: message, sender: nil, byteCount: message.json().count))
+        entries.append(Entry(message: message))
     }
 
     private mutating func forgetEnd(of stream: String) {

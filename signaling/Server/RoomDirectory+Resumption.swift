@@ -165,7 +165,10 @@ extension RoomDirectory {
             }
         }
         outputs[told...].removeAll { output in
-            if case .send(.streamPublished, to: connection) = output { true } else { false }
+            switch output {
+            case .send(.streamPublished, to: connection), .send(.streamUnpublished, to: connection): true
+            default: false
+            }
         }
         return refused
     }
@@ -241,21 +244,21 @@ extension RoomDirectory {
     }
 
     func isClaimed(_ subscription: String, by connection: ConnectionID) -> Bool {
-        guard !claims.isEmpty, let room = participants[connection]?.room else { return false }
-        return [true, false].contains {
-            claims[ClaimKey(room: room, subscription: subscription, sends: $0)]?.connection == connection
-        }
+        !claimKeys(subscription, of: connection).isEmpty
     }
 
     /// Answers whether there was one.
     @discardableResult
     mutating func dropClaim(_ subscription: String, of connection: ConnectionID) -> Bool {
-        guard isClaimed(subscription, by: connection), let room = participants[connection]?.room else { return false }
-        for sends in [true, false] {
-            let key = ClaimKey(room: room, subscription: subscription, sends: sends)
-            if claims[key]?.connection == connection { claims[key] = nil }
-        }
-        return true
+        let keys = claimKeys(subscription, of: connection)
+        for key in keys { claims[key] = nil }
+        return !keys.isEmpty
+    }
+
+    private func claimKeys(_ subscription: String, of connection: ConnectionID) -> [ClaimKey] {
+        guard !claims.isEmpty, let room = participants[connection]?.room else { return [] }
+        return [true, false].map { ClaimKey(room: room, subscription: subscription, sends: $0) }
+            .filter { claims[$0]?.connection == connection }
     }
 
     // MARK: Being away

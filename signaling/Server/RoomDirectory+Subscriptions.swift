@@ -87,15 +87,10 @@ extension RoomDirectory {
             let subscription = rooms[room]?.subscriptions[id], subscription.other(than: sender) != nil
         else { return }
         rooms[room]?.subscriptions[id] = nil
-        let isNew =
-            switch message {
-            case .subscribe, .ingest: true;
-            default: false
-            }
         let reason: SubscriptionEndReason = receiver == subscription.publisher ? .tooManySubscribers : .timedOut
         outputs.append(.send(.subscriptionEnded(subscription: id, reason: reason), to: sender))
         // Of a new one it has not heard.
-        if !isNew, receiver != sender {
+        if message.begunSubscription == nil, receiver != sender {
             outputs.append(
                 .relay(.subscriptionEnded(subscription: id, reason: reason), from: sender, to: receiver, canFail: false)
             )

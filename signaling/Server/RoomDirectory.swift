@@ -3,11 +3,12 @@ import EmisoraSignalingProtocol
 
 /// Who is in which room, who publishes what, and who watches whom: the server without its sockets.
 ///
-/// One mutation (`connect`, `handle`, `disconnect`), then drain `pollOutput()`. A participant can only reach the other
+/// One mutation (`connect`, `handle`, `lost`, `disconnect`, `handleTimeout`), then drain `pollOutput()`. A participant can only reach the other
 /// side of its own subscriptions, and a refused message changes nothing.
 ///
 /// ```
 /// connected ──join──▶ joined ──publish/subscribe/…──▶ joined ──leave or disconnect──▶ gone
+///                        ◀──resume── away ◀──lost──┘
 /// ```
 struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     /// One connection, for as long as the process lives; never shown to others.
@@ -17,7 +18,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     enum Output: Equatable, Sendable {
         case send(SignalingMessage, to: ConnectionID)
-        /// What another participant says, or brings about: it counts as that one's. Where it does not fit, and `canFail`,
+        /// What another participant says, or the end that it brings about: it counts as that one's. Where it does not fit, and `canFail`,
         /// call `relayFailed`.
         case relay(SignalingMessage, from: ConnectionID, to: ConnectionID, canFail: Bool)
         /// The connection has left; close it once everything sent has gone out.

@@ -21,7 +21,7 @@ final class Peer {
     weak var owner: (any PeerOwner)?
     var selectedPathChanges = 0
     let use: SocketUse
-    /// `nil` without data channels.
+    /// Also where the connection has none: it closes the channels that are asked for.
     var dataChannels: DataChannelLink?
     /// Sockets that only this peer uses; empty where it uses the shared ones.
     var ownSockets: [UDPSocket]

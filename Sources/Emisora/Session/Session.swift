@@ -183,7 +183,8 @@ public actor Session {
     ///
     /// The answer has the candidates of this machine's addresses, so that it is all that the peer needs; those that the
     /// offer has are all that are known of the peer, and where it has none the peer is expected to come. Events tell what
-    /// becomes of it: `subscriberConnected` and `subscriptionConnected`, with the publisher's name.
+    /// becomes of it: `subscriberConnected` and `subscriptionConnected`, with the publisher's name, or
+    /// `main` where there is none. Data channels are the subscriber's where it wants them, else the publisher's.
     ///
     /// - Parameters:
     ///   - publisher: what the peer gets; published before. `nil`: nothing.

@@ -2,6 +2,7 @@ import EmisoraCore
 import EmisoraEventLoop
 import EmisoraPeerEngine
 import EmisoraSDP
+import EmisoraSignalingProtocol
 
 /// Peers whose offers the application brings: one connection may send a stream of ours and receive the peer's.
 extension SessionCore {
@@ -32,10 +33,11 @@ extension SessionCore {
             if let subscriber {
                 try begin(subscriber, id: id)
                 // Not before: one that is in use has its channels by another connection.
-                if hasChannels.1 { attach(subscriber.channels, to: peer) }
+                if hasChannels.1 || !hasChannels.0 { attach(subscriber.channels, to: peer) }
                 let reception = Reception(subscriber: subscriber, peer: peer, now: now)
                 hub.add(reception)
-                subscriptions[id] = Subscription(stream: publisher?.name ?? "main", reception: reception)
+                let stream = publisher?.name ?? SignalingProtocol.defaultStream
+                subscriptions[id] = Subscription(stream: stream, reception: reception)
             }
             if let publisher, let publication {
                 // A connection has one set of channels; who takes what the peer sends has it.

@@ -64,7 +64,8 @@ package final class DataChannels {
     package init() {}
 
     package var isConnected: Bool { association?.isConnected == true }
-    /// Bytes of messages that the application has not taken yet close the peer's window.
+
+    /// While it holds nothing more is read, and the peer's window closes.
     package func setReadingPaused(_ isPaused: Bool, now: Instant) {
         association?.setReadingPaused(isPaused, now: now)
         settle(now: now)
@@ -77,11 +78,9 @@ package final class DataChannels {
     /// - Parameters:
     ///   - isClient: of DTLS, whose channels have even numbers (RFC 8832 §6).
     ///   - remotePort: the peer's `a=sctp-port`.
-    ///   - maximumMessageByteCount: the peer's `a=max-message-size`; 0 is any size, `nil` that it says nothing.
-    package func connect(isClient: Bool, remotePort: UInt16, maximumMessageByteCount: UInt64?, now: Instant) {
+    package func connect(isClient: Bool, remotePort: UInt16, now: Instant) {
         guard association == nil, endReason == nil else { return }
         self.isClient = isClient
-        setMaximumMessageByteCount(maximumMessageByteCount)
         do throws(SCTPError) {
             association = try SCTPAssociation(remotePort: remotePort, now: now)
         } catch {
@@ -90,7 +89,7 @@ package final class DataChannels {
         settle(now: now)
     }
 
-    /// A later description may say another size.
+    /// The peer's `a=max-message-size`; 0 is any size, `nil` that it says nothing. A later description may say another.
     package func setMaximumMessageByteCount(_ count: UInt64?) {
         let own = SCTPAssociation.maximumMessageByteCount
         maximumMessageByteCount =

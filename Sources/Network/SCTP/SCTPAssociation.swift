@@ -81,10 +81,11 @@ package final class SCTPAssociation {
         package init() {}
     }
 
+    /// What our descriptions say (`DataChannelSection.port`).
+    private static let localPort: UInt16 = 5_000
+
     /// Begins to connect: both sides do (RFC 8841 §9.3).
-    package init(
-        localPort: UInt16 = 5_000, remotePort: UInt16, abilities: Abilities = Abilities(), now: Instant
-    ) throws(SCTPError) {
+    package init(remotePort: UInt16, abilities: Abilities = Abilities(), now: Instant) throws(SCTPError) {
         let address = SCTPLibrary.makeAddress()
         let pointer = UnsafeMutableRawPointer(bitPattern: address)
         do throws(SCTPError) {
@@ -98,12 +99,11 @@ package final class SCTPAssociation {
                 var options = emisora_sctp_options(
                     buffer_size: Self.bufferByteCount, streams: Self.streamCount,
                     incoming_streams: abilities.incomingStreamCount, has_resets: abilities.resetsStreams ? 1 : 0,
-                    packet_size: UInt32(Self.maximumPacketByteCount),
                     // The least is above the 200 ms that a peer may delay its acknowledgement.
                     initial_rto: 500, minimum_rto: 220, maximum_rto: 2_000)
                 guard emisora_sctp_configure(socket, &options) == 0,
                     emisora_sctp_connect(
-                        socket, pointer, localPort, remotePort, UInt32(Self.maximumPacketByteCount)) == 0
+                        socket, pointer, Self.localPort, remotePort, UInt32(Self.maximumPacketByteCount)) == 0
                 else {
                     let code = emisora_sctp_errno()
                     usrsctp_close(socket)

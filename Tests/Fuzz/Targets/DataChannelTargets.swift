@@ -57,8 +57,8 @@ private final class SCTPOpponent {
     private let now = Instant.zero + .seconds(1)
 
     init() throws(FuzzFailure) {
-        victim.connect(isClient: true, remotePort: 5_000, maximumMessageByteCount: nil, now: now)
-        honest.connect(isClient: false, remotePort: 5_000, maximumMessageByteCount: nil, now: now)
+        victim.connect(isClient: true, remotePort: 5_000, now: now)
+        honest.connect(isClient: false, remotePort: 5_000, now: now)
         // One of the victim's own, so that both sides' are there.
         _ = try? victim.open(DataChannelParameters(label: "own"), now: now)
         for _ in 0..<32 {

@@ -54,7 +54,6 @@ struct emisora_sctp_options {
     int buffer_size;
     uint16_t streams, incoming_streams;
     int has_resets;
-    uint32_t packet_size;
     uint32_t initial_rto, minimum_rto, maximum_rto;
 };
 
