@@ -358,6 +358,17 @@ final class ResumptionWorld {
         #expect(world.directory.liveRooms.first?.participants == 3)
     }
 
+    @Test func whoTakesItsNameBackFromAnotherGhostIsWelcomedFirst() {
+        let world = World.call()
+        world.lose("publisher")
+        world.join("successor")
+        world.say(.publish(stream: "camera"), "successor")
+        world.lose("successor")
+        world.join("publisher")
+        #expect(world.toldTypes("publisher").first == "welcome")
+        #expect(world.streams == ["camera"])
+    }
+
     @Test func aFullRoomWaitsForNobody() {
         var limits = ServerLimits()
         limits.participantsPerRoom = 2
