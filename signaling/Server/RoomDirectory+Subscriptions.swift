@@ -92,8 +92,8 @@ extension RoomDirectory {
         if left.participants.isEmpty {
             rooms[room] = nil
         } else {
-            for publisher in Set(left.streams.map(\.publisher)) {
-                outputs.append(.send(.participantLeft(id: participant.id), to: publisher))
+            for audience in audience(in: left) {
+                outputs.append(.send(.participantLeft(id: participant.id), to: audience))
             }
         }
     }

@@ -33,7 +33,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     struct Room {
         var participants: Set<ConnectionID> = []
         /// In the order of publication: a room's first stream is its oldest.
-        var streams: [(name: String, publisher: ConnectionID)] = []
+        var streams: [(name: String, publisher: ConnectionID, properties: StreamProperties?)] = []
         /// Who takes what HTTP encoders send, for one name of a stream or for any, in the order of registration.
         var receivers: [(stream: String?, connection: ConnectionID)] = []
         /// Of published streams and of received ones alike: the publisher is who sends.
@@ -61,7 +61,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     private var random: Random
     let limits: ServerLimits
-    private let access: AccessPolicy
+    let access: AccessPolicy
     private let iceServers: ICEServerList
     private var lastConnection: UInt64 = 0
     // Touched by the extension for subscriptions, too.
@@ -161,8 +161,16 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             remove(connection, reason: .left)
             participants[connection]?.grant = nil
             outputs.append(.close(connection))
-        case .publish(let stream):
-            try publish(stream, by: connection, in: try room(of: connection, message), message)
+        case .publish(let stream, let properties):
+            try publish(stream, properties, by: connection, in: try room(of: connection, message), message)
+        case .updateStream(let stream, let properties):
+            try update(stream, properties, by: connection, in: try room(of: connection, message), message)
+        case .signal(let signal):
+            try relay(signal, from: connection, in: try room(of: connection, message), message)
+        case .forceMute(let mute):
+            try forceMute(mute, by: connection, in: try room(of: connection, message), message)
+        case .forceDisconnect(let disconnect):
+            try forceDisconnect(disconnect, by: connection, in: try room(of: connection, message), message)
         case .unpublish(let stream):
             let room = try room(of: connection, message)
             guard rooms[room]?.publisher(of: stream) == connection else {
@@ -178,7 +186,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         case .subscribe(let subscription, let stream, _):
             try subscribe(
                 connection, subscription: subscription, stream: stream, in: try room(of: connection, message), message)
-        case .offer(let subscription, _), .answer(let subscription, _), .candidate(let subscription, _):
+        case .offer(let subscription, _), .answer(let subscription, _), .candidate(let subscription, _),
+            .select(let subscription, _):
             let other = try counterpart(of: connection, subscription, message)
             outputs.append(.send(message, to: other))
         case .bye(let subscription, let reason):
@@ -186,7 +195,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             if let room = participants[connection]?.room { rooms[room]?.subscriptions[subscription] = nil }
             outputs.append(.send(.subscriptionEnded(subscription: subscription, reason: reason), to: other))
         case .welcome, .streamPublished, .streamUnpublished, .participantJoined, .participantLeft,
-            .receiving, .ingest, .subscriptionEnded, .error:
+            .streamPropertyChanged, .muteForced, .forceDisconnected, .receiving, .ingest, .subscriptionEnded, .error:
             throw SignalingError(.notAllowed, "Only the server sends this message.", inReplyTo: message.type)
         }
     }
@@ -212,8 +221,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             throw SignalingError(.limitReached, "The server holds no more rooms.", inReplyTo: "join")
         }
         var joined = rooms[room] ?? Room()
-        guard joined.participants.count < limits.participantsPerRoom else {
-            throw SignalingError(.limitReached, "The room is full.", inReplyTo: "join")
+        guard joined.participants.count < min(limits.participantsPerRoom, grant.capacity ?? .max) else {
+            throw SignalingError(.roomFull, "The room is full; try again when somebody has left.", inReplyTo: "join")
         }
         joined.participants.insert(connection)
         rooms[room] = joined
@@ -228,20 +237,19 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
                     streams: joined.streams.map { describe($0.name, by: $0.publisher) },
                     iceServers: iceServers.servers(for: participant.id)),
                 to: connection))
-        // To publishers only: were every viewer told of every other, a room of n would cost n² messages.
-        for publisher in Set(joined.streams.map(\.publisher)) {
-            outputs.append(.send(.participantJoined(id: participant.id, data: grant.data), to: publisher))
-        }
+        introduce(connection, in: room)
     }
 
     private mutating func publish(
-        _ stream: String, by connection: ConnectionID, in room: String, _ message: SignalingMessage
+        _ stream: String, _ properties: StreamProperties?, by connection: ConnectionID, in room: String,
+        _ message: SignalingMessage
     ) throws(SignalingError) {
         try Self.check(name: stream, "stream", inReplyTo: message.type)
         guard participants[connection]?.grant?.mayPublish(stream) == true else {
             throw SignalingError(
                 .notAllowed, "Your token does not let you publish this stream.", inReplyTo: message.type)
         }
+        try Self.check(properties, inReplyTo: message.type)
         let streams = rooms[room]?.streams ?? []
         guard !streams.contains(where: { $0.name == stream }) else {
             throw SignalingError(
@@ -251,7 +259,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard streams.count < limits.streamsPerRoom,
             streams.count(where: { $0.publisher == connection }) < limits.streamsPerParticipant
         else { throw SignalingError(.limitReached, "No more streams are taken here.", inReplyTo: message.type) }
-        rooms[room]?.streams.append((stream, connection))
+        rooms[room]?.streams.append((stream, connection, properties))
         tell(room, .streamPublished(describe(stream, by: connection)))
     }
 
@@ -302,7 +310,10 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     func describe(_ stream: String, by publisher: ConnectionID) -> StreamDescription {
         let participant = participants[publisher]
-        return StreamDescription(stream: stream, publisher: participant?.id ?? "", data: participant?.grant?.data)
+        let live = participant?.room.flatMap { rooms[$0] }?.streams.first { $0.name == stream }
+        return StreamDescription(
+            stream: stream, publisher: participant?.id ?? "", data: participant?.grant?.data,
+            properties: live?.properties)
     }
 
     mutating func tell(_ room: String, _ message: SignalingMessage) {

@@ -39,6 +39,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     private var directory: Directory
     private var endpoints: EndpointGateway<Random>
     private var clients: [ConnectionID: Client] = [:]
+    /// Of those that have said something to all.
+    private var signalBudgets: [ConnectionID: SignalBudget] = [:]
     /// Of those that have not joined yet.
     private var joinDeadlines: [ConnectionID: Instant] = [:]
     /// Of requests that will be answered, where a page of another server asks.
@@ -73,7 +75,9 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     mutating func received(_ message: [UInt8], from connection: ConnectionID, now: Instant) {
         guard spendAllowance(of: connection, now: now) else { return }
         do {
-            directory.handle(try SignalingMessage(json: message), from: connection)
+            let message = try SignalingMessage(json: message)
+            try spendSignalBudget(on: message, of: connection, now: now)
+            directory.handle(message, from: connection)
         } catch {
             directory.refuse(error, to: connection)
         }
@@ -96,6 +100,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     mutating func closed(_ connection: ConnectionID) {
         clients[connection] = nil
+        signalBudgets[connection] = nil
         joinDeadlines[connection] = nil
         directory.disconnect(connection)
         settle()
@@ -116,6 +121,22 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         client.allowance -= 1
         clients[connection] = client
         return true
+    }
+
+    private mutating func spendSignalBudget(
+        on message: SignalingMessage, of connection: ConnectionID, now: Instant
+    ) throws(SignalingError) {
+        guard case .signal(let signal) = message else { return }
+        let count = directory.relayedByteCount(of: signal, from: connection)
+        guard count > 0 else { return }
+        var budget = signalBudgets[connection] ?? SignalBudget(settings.limits, now: now)
+        let isGranted = budget.take(count, now: now)
+        signalBudgets[connection] = budget
+        guard isGranted else {
+            throw SignalingError(
+                .limitReached, "Signals to all come too fast for a room of this size; say less, or wait a little.",
+                inReplyTo: message.type)
+        }
     }
 
     // MARK: HTTP

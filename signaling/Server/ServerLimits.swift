@@ -10,6 +10,9 @@ package struct ServerLimits: Equatable, Sendable {
     /// Messages that a client may send at once, and a second in the long run. A viewer sends about ten.
     package var messageBurst = 500
     package var messagesPerSecond = 100
+    /// Bytes that one client's signals to all may become for all of them together, at once and a second in the long run.
+    package var signalByteBurst = 4 << 20
+    package var signalBytesPerSecond = 1 << 20
     /// Bytes of one message after which an oversized one is not worth reading to its end.
     package var discardedBytes = 1 << 20
     /// Bytes that may wait for a slow reader before its connection is closed.

@@ -27,6 +27,11 @@ final class SessionCore: @unchecked Sendable {
         /// Which call of `publish` waits for it: the timer and the cancellation of another one leave it alone.
         var attempt = 0
         var isAnnounced = false
+        /// What the room was told last, and when.
+        var announcedProperties: StreamProperties?
+        var updatedAt: Instant?
+        /// An update will follow.
+        var awaitsUpdate = false
     }
 
     /// A stream that we receive.
@@ -36,6 +41,8 @@ final class SessionCore: @unchecked Sendable {
         var answered: Completion?
         /// The publisher's signaling is gone; unless pictures go on, so is the publisher.
         var isSignalingLost = false
+        /// What the publisher was asked for.
+        var selected = MediaSelection.everything
     }
 
     /// Something to do at an instant unless its condition has passed.
@@ -54,6 +61,7 @@ final class SessionCore: @unchecked Sendable {
     /// Names of streams that HTTP encoders may send to us, `nil` for any.
     var receivers: [String?: Receiver] = [:]
     var roomStreams: [StreamDescription] = []
+    var signals = SignalOutbox()
     private var participantID = ""
     private var welcomed: Completion?
     private(set) var isWelcome = false
@@ -137,7 +145,11 @@ final class SessionCore: @unchecked Sendable {
         }
         publications.removeAll()
         for stream in receivers.keys { stopReceiving(stream) }
-        if isWelcome { channel.send(.leave) }
+        if isWelcome {
+            // What was said before the end is heard.
+            sendSignals(now: SystemClock.now())
+            channel.send(.leave)
+        }
         channel.close()
         hub?.shutdown(now: SystemClock.now())
         hub = nil
@@ -176,6 +188,13 @@ final class SessionCore: @unchecked Sendable {
             roomStreams.append(stream)
             completeAnnouncement(of: stream.stream, attempt: nil, .success(()))
             emit(.streamPublished(name: stream.stream))
+        case .streamPropertyChanged(let stream): handlePropertyChange(stream)
+        case .signal(let signal): handle(signal)
+        case .participantJoined(let id, let data): emit(.connectionCreated(Session.Connection(id: id, data: data)))
+        case .participantLeft(let id): emit(.connectionDestroyed(Session.Connection(id: id, data: nil)))
+        case .muteForced(let mute), .forceMute(let mute): handle(mute)
+        case .forceDisconnected(let disconnect), .forceDisconnect(let disconnect): handle(disconnect)
+        case .select(let subscription, let media): handleSelect(subscription, media, now: now)
         case .streamUnpublished(let stream):
             roomStreams.removeAll { $0.stream == stream.stream }
             emit(.streamUnpublished(name: stream.stream))
@@ -192,7 +211,7 @@ final class SessionCore: @unchecked Sendable {
         case .receiving(let stream): handleReceiving(stream)
         case .ingest(let subscription, let stream, let sdp):
             handleIngest(subscription, stream: stream, offer: sdp, now: now)
-        case .join, .publish, .unpublish, .receive, .stopReceiving, .leave, .participantJoined, .participantLeft: break
+        case .join, .publish, .unpublish, .updateStream, .receive, .stopReceiving, .leave: break
         }
     }
 
@@ -202,14 +221,18 @@ final class SessionCore: @unchecked Sendable {
         if wasWelcome {
             emit(.signalingRestored)
             // A server that came back knows nothing of us.
-            for name in publications.keys.sorted() { channel.send(.publish(stream: name)) }
+            for name in publications.keys.sorted() { sendPublish(name) }
             registerReceiversAgain()
         }
         wasWelcome = true
         lastRefusal = nil
         for stream in streams { emit(.streamPublished(name: stream.stream)) }
         if let completion = welcomed.take() { completion(.success(())) }
+        sendSignals(now: SystemClock.now())
     }
+
+    /// Ourselves, as others know us.
+    var connection: Session.Connection { Session.Connection(id: participantID, data: nil) }
 
     private func handle(_ error: SignalingError) {
         let refusal: SessionError =
@@ -233,6 +256,8 @@ final class SessionCore: @unchecked Sendable {
             if wasWelcome, lastRefusal != refusal { emit(.signalingLost(reason: refusal.description)) }
             lastRefusal = refusal
             failWelcome(refusal)
+        } else if let request = error.inReplyTo, ["signal", "forceMute", "forceDisconnect"].contains(request) {
+            emit(.requestRefused(request: request, code: error.code.rawValue, message: error.message))
         }
     }
 
@@ -241,7 +266,7 @@ final class SessionCore: @unchecked Sendable {
             guard let self, isWelcome, publications[name] != nil,
                 !roomStreams.contains(where: { $0.stream == name && $0.publisher == participantID })
             else { return }
-            channel.send(.publish(stream: name))
+            sendPublish(name)
         }
     }
 
@@ -296,11 +321,15 @@ extension SessionCore: TurnParticipant {
     }
 
     func turn(now: Instant) {
+        sendSignals(now: now)
         let due = timers.filter { $0.at <= now }
         guard !due.isEmpty else { return }
         timers.removeAll { $0.at <= now }
         for timer in due { timer.action() }
     }
 
-    var nextDeadline: Instant? { timers.lazy.map(\.at).min() }
+    var nextDeadline: Instant? {
+        let signal = isWelcome ? signals.nextDeadline(now: SystemClock.now()) : nil
+        return [timers.lazy.map(\.at).min(), signal].compactMap(\.self).min()
+    }
 }

@@ -44,6 +44,12 @@ package struct SignalingError: Error, Equatable, Sendable {
         package static let notAllowed = Self(rawValue: "notAllowed")
         /// One of the server's limits (rooms, participants, streams, subscriptions) is reached.
         package static let limitReached = Self(rawValue: "limitReached")
+        /// The room has as many participants as the server, or the token, lets in.
+        package static let roomFull = Self(rawValue: "roomFull")
+        /// A signal's type or data is beyond its bounds.
+        package static let invalidSignal = Self(rawValue: "invalidSignal")
+        /// Nobody with this id is in the room.
+        package static let participantNotFound = Self(rawValue: "participantNotFound")
         /// A server was not reached; clients say so to themselves.
         package static let unreachable = Self(rawValue: "unreachable")
         /// Messages come faster than the server takes them from one client.

@@ -7,6 +7,8 @@ struct Grant: Equatable, Sendable {
     var stream: String?
     /// Told to others as it is.
     var data: String?
+    /// How many participants a room may have with it; `nil`: as many as the server lets in.
+    var capacity: Int?
 
     /// Where no token is asked for.
     static let everything = Self(role: .moderator, stream: nil, data: nil)
@@ -58,7 +60,8 @@ struct AccessPolicy: Sendable {
         do {
             let claims = try key.verify(token, at: mayBeExpired ? nil : unixTime())
             guard claims.room == room else { return refusal }
-            return .granted(Grant(role: claims.role, stream: claims.stream, data: claims.data))
+            return .granted(
+                Grant(role: claims.role, stream: claims.stream, data: claims.data, capacity: claims.capacity))
         } catch .expired {
             // Only who once had a genuine token learns this.
             return .refused("The token has expired; ask for a new one.")
