@@ -45,8 +45,9 @@ import Testing
         let keyFrames = try #require(await publishing.statistics().publishers.first).keyFramesEncoded - before
         await publishing.disconnect()
         await receiving.disconnect()
-        print("50 viewers: first picture after \(times[25]) s (median), \(times[49]) s (worst), alone \(calm) s; "
-            + "\(keyFrames) key frames")
+        print(
+            "50 viewers: first picture after \(times[25]) s (median), \(times[49]) s (worst), alone \(calm) s; "
+                + "\(keyFrames) key frames")
         if getenv("EMISORA_NO_TIMING") == nil {
             #expect(times[49] <= max(1.5, 15 * calm))
             // A machine on which they take longer to come in than the second has a longer storm.
@@ -94,7 +95,8 @@ import Testing
         #expect(complete >= 7)
         // Nor are fewer made for its sake.
         #expect(statistics.capture.dropped(.adaptation) == 0)
-        print("One of eight hangs: the others saw \(collectors[1].snapshot.marks.count - starts[1]) pictures, lost none")
+        print(
+            "One of eight hangs: the others saw \(collectors[1].snapshot.marks.count - starts[1]) pictures, lost none")
         try await eventually("it comes back") { collectors[0].snapshot.marks.count > starts[0] + 5 }
         for one in [sender, hung, watching] { await one.session.disconnect() }
     }

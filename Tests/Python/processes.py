@@ -38,8 +38,8 @@ def wait_for_port(port, process, name, log, seconds=30):
 class Process:
     _count = 0
 
-    def __init__(self, *arguments, env=None, command=()):
-        """`command`: what runs it, such as `ip netns exec NAME`."""
+    def __init__(self, *arguments, env=None, command=(), listens=False):
+        """`command`: what runs it, such as `ip netns exec NAME`; `listens`: it takes lines from `say`."""
         LOGS.mkdir(parents=True, exist_ok=True)
         Process._count += 1
         self.arguments = [str(a) for a in arguments]
@@ -49,8 +49,13 @@ class Process:
         self._out = open(self.out_path, "wb")
         self._err = open(self.err_path, "wb")
         self.process = subprocess.Popen(
-            [*command, binary(), *self.arguments], stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
+            [*command, binary(), *self.arguments], stdin=subprocess.PIPE if listens else subprocess.DEVNULL,
+            stdout=self._out, stderr=self._err,
             env={**os.environ, **(env or {})})
+
+    def say(self, line):
+        self.process.stdin.write(f"{line}\n".encode())
+        self.process.stdin.flush()
 
     def stderr(self):
         return self.err_path.read_text(errors="replace")

@@ -355,7 +355,8 @@ enum ViewerScript {
             }
           });
           if (mine !== call) return;
-          if (now.bytes > mine.bytes && mine.bytes >= 0 && page.firstFrameMs !== null) mine.moved = now.time;
+          if (now.bytes > mine.bytes && mine.bytes >= 0
+            && (page.firstFrameMs !== null || page.muted && page.muted.video)) mine.moved = now.time;
           // Without pictures to wait for it is the sound that begins.
           if (page.state === 'starting' && page.muted && page.muted.video && now.bytes > 0) {
             mine.moved = now.time;
