@@ -193,6 +193,33 @@ import Testing
         await receiving.disconnect()
     }
 
+    /// Only its line to the server broke: two seconds without a picture are no sign of its end.
+    @Test func aStreamWithoutPicturesOutlivesItsPublishersLineToTheServer() async throws {
+        let (sending, receiving) = try await Session.loopback()
+        let receiver = Participant(receiving)
+        try await sending.publish(Publisher(videoCapture: nil, audioCapture: ToneCapture()))
+        let collector = Collector()
+        try await receiving.subscribe(Subscriber(audioSink: collector), to: "main")
+        try await eventually("sound comes") { collector.snapshot.peakLevel > 0.01 }
+        let core = await receiving.core
+        receiving.loop.execute {
+            for id in core.subscriptions.keys {
+                core.subscriptions[id]?.isSignalingLost = true
+                core.watchForSilence(id)
+            }
+        }
+        let before = collector.snapshot.audioFrames
+        try await eventually("sound goes on for three seconds") { collector.snapshot.audioFrames > before + 150 }
+        let ends = receiver.all { if case .subscriptionEnded = $0 { true } else { nil } }
+        #expect(ends.isEmpty)
+        // But silence is.
+        sending.loop.stop()
+        _ = try await receiver.first("the end") { event in
+            if case .subscriptionEnded = event { true } else { nil }
+        }
+        await receiving.disconnect()
+    }
+
     /// How loud what is heard is.
     private final class LevelMeter: AudioFrameSink {
         private let state = Mutex(0.0)

@@ -7,7 +7,8 @@ import Testing
 
 /// A signaling server on the loopback interface for the time of a test.
 final class TestServer {
-    private let server: SignalingServer
+    private var server: SignalingServer
+    private var configuration: SignalingServer.Configuration
     let port: UInt16
 
     init(_ change: (inout SignalingServer.Configuration) -> Void = { _ in }) throws {
@@ -15,6 +16,16 @@ final class TestServer {
         change(&configuration)
         server = SignalingServer(configuration)
         port = try server.start()
+        configuration.port = port
+        self.configuration = configuration
+    }
+
+    func stop() { server.stop() }
+
+    /// Another one at the same port, which knows nothing of before.
+    func startAgain() throws {
+        server = SignalingServer(configuration)
+        _ = try server.start()
     }
 
     deinit { server.stop() }

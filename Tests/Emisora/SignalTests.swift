@@ -68,6 +68,29 @@ import Testing
         #expect(isLost == 0)
     }
 
+    @Test func whatIsSaidWhileTheServerIsAwayComesWhenItIsBack() async throws {
+        let server = try TestServer()
+        let ana = try await server.join()
+        let publisher = Publisher(name: "sound", videoCapture: nil, audioCapture: ToneCapture())
+        try await ana.session.publish(publisher)
+        server.stop()
+        _ = try await ana.first("the server is gone") { event in
+            if case .signalingLost = event { true } else { nil }
+        }
+        try await ana.session.signal(data: "one")
+        try await ana.session.signal(data: "two")
+        publisher.publishesAudio = false
+        #expect(ana.signals.isEmpty)
+        try server.startAgain()
+        try await eventually("both come", within: .seconds(60)) { ana.signals.map(\.data) == ["one", "two"] }
+        // So does what has become of the stream meanwhile.
+        let ben = try await server.join()
+        try await eventually("the stream is back, muted", within: .seconds(60)) {
+            await ben.session.roomStreams.first?.hasAudio == false
+        }
+        for one in [ana, ben] { await one.session.disconnect() }
+    }
+
     private static func refusal(of text: String, by one: Participant) async -> SessionError? {
         do throws(SessionError) {
             try await one.session.signal(data: text)

@@ -46,12 +46,15 @@ extension SessionCore {
     }
 
     func handle(_ mute: ForcedMute) {
-        guard let name = mute.stream, let publisher = publications[name]?.publisher else { return }
-        if mute.media.video { publisher.publishesVideo = false }
-        if mute.media.audio { publisher.publishesAudio = false }
-        emit(
-            .muteForced(
-                stream: name, video: mute.media.video, audio: mute.media.audio, by: mute.by ?? "", reason: mute.reason))
+        for name in mute.stream.map({ [$0] }) ?? publications.keys.sorted() {
+            guard let publisher = publications[name]?.publisher else { continue }
+            if mute.media.video { publisher.publishesVideo = false }
+            if mute.media.audio { publisher.publishesAudio = false }
+            emit(
+                .muteForced(
+                    stream: name, video: mute.media.video, audio: mute.media.audio, by: mute.by ?? "",
+                    reason: mute.reason))
+        }
     }
 
     func handle(_ disconnect: ForcedDisconnect) {
