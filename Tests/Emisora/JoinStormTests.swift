@@ -16,6 +16,8 @@ import Testing
     private struct Storm: CustomStringConvertible {
         /// How long it takes at the moment where one comes alone.
         var alone: Double
+        /// How many times longer than its share of a processor a piece of work took meanwhile.
+        var slowdown: Double
         /// From joining to the first picture, sorted.
         var times: [Double]
         /// From the first viewer's first picture to the last one's: a machine that is busy otherwise draws it out.
@@ -24,11 +26,11 @@ import Testing
 
         var worst: Double { times.last ?? .infinity }
         /// Requests within half a second are one; those of a storm that keeps to its second are two.
-        var isGood: Bool { worst <= max(1.5, 15 * alone) && keyFrames <= max(2, Int(span / 0.5) + 1) }
+        var isGood: Bool { worst <= max(1.5 * slowdown, 15 * alone) && keyFrames <= max(2, Int(span / 0.5) + 1) }
 
         var description: String {
             "first picture after \(times[times.count / 2]) s (median), \(worst) s (worst), alone \(alone) s; "
-                + "\(keyFrames) key frames in \(span) s"
+                + "\(keyFrames) key frames in \(span) s; the machine \(slowdown) times as slow as alone"
         }
     }
 
@@ -39,11 +41,14 @@ import Testing
         var storms: [Storm] = []
         repeat {
             storms.append(try await Self.storm(publishing, receiving))
-        } while storms.count < 5 && !storms.contains(where: \.isGood)
+        } while storms.count < 3 && !storms.contains { $0.isGood }
         await publishing.disconnect()
         await receiving.disconnect()
         for storm in storms { print("50 viewers: \(storm)") }
-        if getenv("EMISORA_NO_TIMING") == nil { #expect(storms.contains(where: \.isGood)) }
+        if getenv("EMISORA_NO_TIMING") == nil {
+            let isOneGood = storms.contains { $0.isGood }
+            #expect(isOneGood)
+        }
     }
 
     /// Fifty come within a second, and go again when all of them have seen something.
@@ -58,6 +63,7 @@ import Testing
         let viewers = (0..<50).map { _ in Subscriber(videoSink: Collector()) }
         let clock = ContinuousClock()
         let start = clock.now
+        let probe = Task { await Self.slowdown(until: clock.now + .seconds(60)) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (number, viewer) in viewers.enumerated() {
                 group.addTask {
@@ -71,14 +77,42 @@ import Testing
         try await eventually("all of them see a picture", within: .seconds(60)) {
             viewers.allSatisfy { $0.timeToFirstFrame != nil }
         }
+        probe.cancel()
+        let slower = await probe.value
         let after = try #require(await publishing.statistics().publishers.first).keyFramesEncoded
         let seen = viewers.compactMap { $0.video.statistics.firstFrameDecodedAt }
         let span = try #require(seen.max()) - (try #require(seen.min()))
         for viewer in viewers { await receiving.unsubscribe(viewer) }
         return Storm(
-            alone: seconds(try #require(alone.timeToFirstFrame)),
+            alone: seconds(try #require(alone.timeToFirstFrame)), slowdown: slower,
             times: viewers.compactMap(\.timeToFirstFrame).map(seconds).sorted(), span: seconds(span),
             keyFrames: Int(after - before))
+    }
+
+    /// Works for a millisecond of processor time every 20 ms until it is cancelled: how long that took, in milliseconds.
+    private static func slowdown(until end: ContinuousClock.Instant) async -> Double {
+        let clock = ContinuousClock()
+        var wall = 0.0
+        var worked = 0.0
+        while !Task.isCancelled, clock.now < end {
+            let start = clock.now
+            worked += work()
+            wall += seconds(clock.now - start)
+            try? await clock.sleep(for: .milliseconds(20))
+        }
+        return worked > 0 ? max(1, wall / worked) : 1
+    }
+
+    /// - Returns: The processor time that it took.
+    private static func work() -> Double {
+        func used() -> Double {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+        }
+        let start = used()
+        while used() - start < 0.001 {}
+        return used() - start
     }
 
     @Test func aViewerThatHangsTakesNothingFromSevenOthers() async throws {
