@@ -1,4 +1,3 @@
-import EmisoraCapture
 import Glibc
 import Testing
 

@@ -266,6 +266,8 @@ import Testing
             (.forceMute(ForcedMute(stream: "camera", media: .everything, reason: long)), .malformedMessage),
             (.forceDisconnect(ForcedDisconnect(id: "nobody")), .participantNotFound),
             (.forceDisconnect(ForcedDisconnect(id: "nobody", reason: "a\u{1B}[2J")), .malformedMessage),
+            (.forceDisconnect(ForcedDisconnect(id: "nobody", reason: "a\u{9B}2J")), .malformedMessage),
+            (.forceDisconnect(ForcedDisconnect(id: "nobody", reason: "a\u{202E}b")), .malformedMessage),
         ] as [(SignalingMessage, SignalingError.Code)] {
             #expect(world.refusal(of: message, moderator) == code)
         }

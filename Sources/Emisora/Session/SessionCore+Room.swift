@@ -53,14 +53,15 @@ extension SessionCore {
             emit(
                 .muteForced(
                     stream: name, video: mute.media.video, audio: mute.media.audio, by: mute.by ?? "",
-                    reason: mute.reason))
+                    reason: Moderation.shown(mute.reason)))
         }
     }
 
     func handle(_ disconnect: ForcedDisconnect) {
-        emit(.forceDisconnected(by: disconnect.by ?? "", reason: disconnect.reason))
+        let reason = Moderation.shown(disconnect.reason)
+        emit(.forceDisconnected(by: disconnect.by ?? "", reason: reason))
         let publishers = publishers
-        shutdown(reason: "A moderator has ended the session" + (disconnect.reason.map { ": \($0)" } ?? "."))
+        shutdown(reason: "A moderator has ended the session" + (reason.map { ": \($0)" } ?? "."))
         // Nobody calls `disconnect` for what ended by itself; cameras are let go of all the same.
         Task { for publisher in publishers { await publisher.end() } }
     }

@@ -49,10 +49,20 @@ package enum Moderation {
     /// The longest reason, in bytes of UTF-8.
     package static let maximumReasonByteCount = 256
 
+    /// It is shown to a person, perhaps on a terminal, which nobody else's text may steer.
     package static func isAllowed(reason: String?) -> Bool {
         guard let reason else { return true }
-        return reason.utf8.count <= maximumReasonByteCount && reason.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+        return reason.utf8.count <= maximumReasonByteCount
+            && reason.unicodeScalars.allSatisfy { scalar in
+                switch scalar.properties.generalCategory {
+                case .control, .format, .lineSeparator, .paragraphSeparator: false
+                default: true
+                }
+            }
     }
+
+    /// What of another's reason may be shown.
+    package static func shown(_ reason: String?) -> String? { isAllowed(reason: reason) ? reason : nil }
 }
 
 extension MediaSelection: Codable {
