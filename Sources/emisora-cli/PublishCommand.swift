@@ -33,7 +33,7 @@ struct PublishCommand {
         }
         self = box.command
         self.url = url
-        sessionOptions = try network.sessionOptions()
+        sessionOptions = try network.sessionOptions(for: url)
     }
 
     private init() {}

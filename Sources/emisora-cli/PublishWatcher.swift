@@ -49,6 +49,7 @@ actor PublishWatcher {
             case .signalingLost(let reason): Terminal.note("\(reason) Media goes on; trying again.")
             case .subscriberFailed(_, let reason): Terminal.note("A viewer could not be reached: \(reason)")
             case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
+            case .serverReported(let text): Terminal.note(text)
             case .signalingRestored: Terminal.note("The signaling server is back.")
             case .captureFailed(_, let error): Terminal.note("Capture failed: \(error)")
             case .disconnected(let reason): Terminal.note("Session over: \(reason)")

@@ -35,6 +35,7 @@ actor StreamFollower {
                 subscriber = nil
                 await receiveOrFollow()
             case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
+            case .serverReported(let text): Terminal.note(text)
             case .signalingLost(let reason): Terminal.note("\(reason) Trying again.")
             default: break
             }

@@ -33,7 +33,7 @@ struct WatchCommand {
         }
         self = box.command
         self.url = url
-        sessionOptions = try network.sessionOptions()
+        sessionOptions = try network.sessionOptions(for: url)
     }
 
     static var help: String { usage + "\n" + Arguments.help(options(Box())) }

@@ -14,6 +14,7 @@ def started():
         running.append(process)
         return process
 
+    start.processes = running
     yield start
     for process in reversed(running):
         process.kill()

@@ -16,7 +16,10 @@ extension RoomDirectory {
         }
         guard rooms[room]?.streams[index].properties != properties else { return }
         rooms[room]?.streams[index].properties = properties
-        tell(room, .streamPropertyChanged(describe(stream, by: connection)))
+        let changed = SignalingMessage.streamPropertyChanged(describe(stream, by: connection))
+        for participant in rooms[room]?.participants ?? [] {
+            outputs.append(.relay(changed, from: connection, to: participant, canFail: true))
+        }
     }
 
     static func check(_ properties: StreamProperties?, inReplyTo type: String) throws(SignalingError) {

@@ -12,12 +12,27 @@ extension RoomDirectory {
         let sender = participants[connection]
         let said = SignalingMessage.signal(
             RoutedSignal(signal.content, to: signal.to, from: sender?.id, fromData: sender?.grant?.data))
-        guard let to = signal.to else { return tell(room, said) }
+        guard let to = signal.to else {
+            for recipient in rooms[room]?.participants ?? [] {
+                outputs.append(.relay(said, from: connection, to: recipient, canFail: true))
+            }
+            return
+        }
         guard let recipient = participant(to, in: room) else {
             throw SignalingError(
                 .participantNotFound, "Nobody with this id is in the room; it may have left.", inReplyTo: message.type)
         }
-        outputs.append(.send(said, to: recipient))
+        outputs.append(.relay(said, from: connection, to: recipient, canFail: true))
+    }
+
+    /// A signal did not fit into what waits for a slow reader: its sender learns it, and the reader is not cut off for it.
+    mutating func signalFailed(from sender: ConnectionID, to receiver: ConnectionID) {
+        refuse(
+            SignalingError(
+                .limitReached,
+                "\(participants[receiver]?.id ?? "The recipient") reads too slowly for a signal; try again later.",
+                inReplyTo: "signal"),
+            to: sender)
     }
 
     /// How many bytes a signal becomes for all that it goes to.

@@ -23,11 +23,16 @@ struct ServerSetup: Sendable {
         var settings = ServerLoop.Core.Settings()
         settings.answerTimeout = configuration.answerTimeout
         settings.limits = configuration.limits
+        settings.echoes = configuration.echoes
         settings.access = secret.map { AccessPolicy(key: TokenKey($0), unixTime: Self.unixTime) } ?? .open
         settings.iceServers = ICEServerList(configuration.iceServers, secret: turnSecret, unixTime: Self.unixTime)
         settings.origins = OriginPolicy(
             listed: configuration.allowedOrigins,
             own: secret == nil && address.isLoopback ? .loopback : .server(isTLS: certificateFiles != nil))
+        if secret == nil {
+            settings.hosts = HostPolicy(
+                own: [configuration.host] + Self.machineNames(), origins: configuration.allowedOrigins)
+        }
         self.settings = settings
     }
 
@@ -66,6 +71,14 @@ struct ServerSetup: Sendable {
                 + "\(wanted.host). To be reached from elsewhere it needs --secret-file FILE (`openssl rand -hex 32 > FILE`; "
                 + "`emisora token` makes tokens), or --insecure-open, with which everybody may join.")
         return loopback
+    }
+
+    /// What this machine is called by itself, and by others by multicast DNS.
+    private static func machineNames() -> [String] {
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, name.count - 1) == 0 else { return [] }
+        let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return text.isEmpty ? [] : [text, text + ".local"]
     }
 
     @Sendable private static func unixTime() -> Double {

@@ -39,6 +39,8 @@ package final class SignalingServer: Sendable {
         /// Listen where `host` says although everybody may join.
         package var isInsecurelyOpen = false
         package var limits = ServerLimits()
+        /// Offer a subprotocol that sends every message back: for tests of the websocket layer, never for service.
+        package var echoes = false
 
         package init(
             host: String = "127.0.0.1", port: UInt16 = 8080, answerTimeout: Duration = .seconds(10),
