@@ -181,6 +181,7 @@ let package = Package(
         .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
         .executableTarget(name: "MessageEcho", dependencies: ["Emisora"], path: "samples/MessageEcho"),
         .executableTarget(name: "PushFrames", dependencies: ["Emisora"], path: "samples/PushFrames"),
+        .executableTarget(name: "WebRTCEchoes", dependencies: ["Emisora"], path: "samples/WebRTCEchoes"),
         .executableTarget(
             name: "ScreenPublisher", dependencies: ["Emisora", "EmisoraScreen"], path: "samples/ScreenPublisher"),
 
@@ -214,7 +215,7 @@ let package = Package(
             name: "EmisoraSignalingTests",
             dependencies: [
                 "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
-                "EmisoraSignalingServer",
+                "EmisoraSignalingServer", "EmisoraWebsocketClient",
             ],
             path: "Tests/Signaling"),
         .testTarget(
@@ -226,7 +227,8 @@ let package = Package(
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
         .testTarget(
-            name: "EmisoraSCTPTests", dependencies: ["EmisoraCore", "EmisoraEventLoop", "EmisoraSCTP", "EmisoraSimulation"],
+            name: "EmisoraSCTPTests",
+            dependencies: ["EmisoraCore", "EmisoraEventLoop", "EmisoraSCTP", "EmisoraSimulation"],
             path: "Tests/SCTP"),
         .testTarget(name: "EmisoraTLSTests", dependencies: ["EmisoraCore", "EmisoraTLS"], path: "Tests/TLS"),
         .testTarget(

@@ -11,6 +11,8 @@ actor PublishWatcher {
     private(set) var figures = PublishFigures()
     /// What ended the source, if something did.
     private(set) var captureError: CaptureError?
+    /// Why the session ended by itself, if it did.
+    private(set) var endReason: SessionEndReason?
     private let main: TrackKind
 
     /// - Parameter main: With the end of this source publishing ends.
@@ -46,13 +48,16 @@ actor PublishWatcher {
                 Terminal.note("A viewer joined; \(count) now.")
             case .subscriberDisconnected(_, let count, let reason):
                 Terminal.note("A viewer left (\(reason)); \(count) now.")
-            case .signalingLost(let reason): Terminal.note("\(reason) Media goes on; trying again.")
+            case .reconnecting(let attempt, let reason):
+                Terminal.note("\(reason) Media goes on; attempt \(attempt) to come back.")
             case .subscriberFailed(_, let reason): Terminal.note("A viewer could not be reached: \(reason)")
             case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
             case .serverReported(let text): Terminal.note(text)
-            case .signalingRestored: Terminal.note("The signaling server is back.")
+            case .reconnected: Terminal.note("The signaling server is back.")
             case .captureFailed(_, let error): Terminal.note("Capture failed: \(error)")
-            case .disconnected(let reason): Terminal.note("Session over: \(reason)")
+            case .ended(let reason):
+                Terminal.note("Session over: \(reason)")
+                endReason = reason
             case .captureReported(_, let kind, .ended(let error)):
                 if let error { Terminal.note("\(kind) capture ended: \(error)") }
                 // Sound without pictures goes on: someone may be listening.

@@ -36,7 +36,9 @@ actor StreamFollower {
                 await receiveOrFollow()
             case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
             case .serverReported(let text): Terminal.note(text)
-            case .signalingLost(let reason): Terminal.note("\(reason) Trying again.")
+            case .reconnecting(let attempt, let reason): Terminal.note("\(reason) Attempt \(attempt) to come back.")
+            case .reconnected: Terminal.note("The signaling server is back.")
+            case .ended(let reason): Terminal.note("Session over: \(reason)")
             default: break
             }
             if isHopeless { return }

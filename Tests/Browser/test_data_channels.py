@@ -1,12 +1,7 @@
 """Data channels between browsers and a program of the library that sends back what it gets."""
-import os
-import pathlib
-import subprocess
-import time
-
 import pytest
 
-from processes import LOGS, ROOT
+from processes import Sample
 
 CONNECT = """(async () => {
     const peer = window.peer = new RTCPeerConnection();
@@ -33,61 +28,43 @@ CONNECT = """(async () => {
 })()"""
 
 # What came back, in a form in which it can be compared with what was sent.
-SEND_ALL = """(async () => {
+SEND_ALL = """(() => {
     const bytes = (count) => Uint8Array.from({length: count}, (_, i) => i * 7 % 256);
-    const sent = ['text', 'Grüße 🚗', '', bytes(3), bytes(0), bytes(65536), 'x'.repeat(65536), bytes(262144)];
+    const sent = window.sent = ['text', 'Grüße 🚗', '', bytes(3), bytes(0), bytes(65536), 'x'.repeat(65536), bytes(262144)];
     for (const one of sent) plain.send(one);
-    while (plain.got.length < sent.length) await new Promise((r) => plain.addEventListener('message', r, {once: true}));
+})()"""
+SAME = """(() => {
     const same = (a, b) => typeof a === 'string' ? a === b
         : b instanceof ArrayBuffer && a.length === b.byteLength && new Uint8Array(b).every((v, i) => v === a[i]);
     return sent.map((one, i) => same(one, plain.got[i]));
 })()"""
 
-UNORDERED = """(async () => {
-    const channel = window.loose = open('loose', {ordered: false, maxRetransmits: 0, protocol: 'state'});
-    await new Promise((r) => { channel.onopen = r; });
-    for (let i = 0; i < 100; i++) channel.send('n' + i);
-    while (channel.got.length < 90) await new Promise((r) => channel.addEventListener('message', r, {once: true}));
-    return new Set(channel.got).size;
-})()"""
-
-
-def wait_for_line(log, text, timeout=15):
-    deadline = time.monotonic() + timeout
-    while text not in log.read_text():
-        assert time.monotonic() < deadline, f"no {text!r} in: {log.read_text()}"
-        time.sleep(0.02)
-
 
 @pytest.fixture
-def echo(server):
-    """The sample program, whose output is kept."""
-    folder = pathlib.Path(os.environ.get("EMISORA_SAMPLES", ROOT / ".build/debug"))
-    LOGS.mkdir(parents=True, exist_ok=True)
-    log = LOGS / "message-echo.out"
-    with open(log, "wb") as output:
-        # Unbuffered, so that a test may wait for what it says.
-        process = subprocess.Popen(
-            ["stdbuf", "-oL", folder / "MessageEcho", server.room("demo")], stdout=output, stderr=output,
-            stdin=subprocess.DEVNULL)
-    yield log
-    process.kill()
-    process.wait()
+def echo(started, server):
+    program = started(Sample, "MessageEcho", server.room("demo"))
+    program.wait_for_text("Publishing")
+    return program
 
 
 def test_messages_of_all_kinds_come_back(server, echo, browser):
     browser.open(server.http("/"))
-    wait_for_line(echo, "Publishing")
     answer = browser.evaluate(CONNECT)
     assert "m=application 9 UDP/DTLS/SCTP webrtc-datachannel" in answer, answer
     browser.wait_for("plain.readyState === 'open'", 15, "an open channel")
     assert browser.evaluate("peer.sctp.maxMessageSize") == 262144
-    assert browser.evaluate(SEND_ALL) == [True] * 8
-    assert browser.evaluate(UNORDERED) >= 90
+    browser.evaluate(SEND_ALL)
+    browser.wait_for("plain.got.length >= sent.length", 30, "all messages")
+    assert browser.evaluate(SAME) == [True] * 8
+    browser.evaluate("(window.loose = open('loose', {ordered: false, maxRetransmits: 0, protocol: 'state'}), null)")
+    browser.wait_for("loose.readyState === 'open'", 15, "a channel without order")
+    browser.evaluate("(() => { for (let i = 0; i < 100; i++) loose.send('n' + i); })()")
+    browser.wait_for("loose.got.length >= 90", 15, "most of the messages without order")
+    assert browser.evaluate("new Set(loose.got).size") >= 90
     # The page closes one channel, the program another; each side hears of it.
     browser.evaluate("loose.close()")
     browser.wait_for("loose.readyState === 'closed'", 10, "the end of the channel that the page closed")
-    wait_for_line(echo, "loose: closed")
+    echo.wait_for_text("loose: closed")
     browser.evaluate("plain.send('close')")
     browser.wait_for("plain.readyState === 'closed'", 10, "the end of the channel that the program closed")
     # Streams serve again.

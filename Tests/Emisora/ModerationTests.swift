@@ -72,7 +72,7 @@ import Testing
         }
         #expect(reason == "Enough")
         _ = try await sender.first("its session is over") { event in
-            if case .disconnected = event { true } else { nil }
+            if case .ended = event { true } else { nil }
         }
         try await eventually("its camera is let go of") { !capture.isCapturing }
         try await eventually("the room is without it") { await moderator.session.roomStreams.isEmpty }

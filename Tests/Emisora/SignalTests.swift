@@ -64,7 +64,7 @@ import Testing
         let numbers = ana.signals.compactMap { Int($0.data) }
         #expect(numbers == Array(0..<numbers.count))
         await ana.session.disconnect()
-        let isLost = ana.all { if case .signalingLost = $0 { true } else { nil } }.count
+        let isLost = ana.all { if case .reconnecting = $0 { true } else { nil } }.count
         #expect(isLost == 0)
     }
 
@@ -75,7 +75,7 @@ import Testing
         try await ana.session.publish(publisher)
         server.stop()
         _ = try await ana.first("the server is gone") { event in
-            if case .signalingLost = event { true } else { nil }
+            if case .reconnecting = event { true } else { nil }
         }
         try await ana.session.signal(data: "one")
         try await ana.session.signal(data: "two")

@@ -142,35 +142,30 @@ def fragments(port):
     return answered(port, 1_000, lambda: (frame(1, b"", final=False) + rest, 1))
 
 
-def endless(port):
-    """Messages whose fragments never end, for a million of these."""
-    rest = frame(0, b"", final=False) * 10_000
-    for number in range(100):
+def over_and_over(port, count, *parts):
+    """Sends the same over one connection after the other, each until it is ended."""
+    for number in range(count):
         link = Link(port)
         try:
-            link.send(frame(1, b"", final=False) + rest)
-            link.send(rest)
+            for part in parts:
+                link.send(part)
         except Ended:
             pass
         link.socket.close()
         if number == 0:
             print("ready", flush=True)
-    return 100
+    return count
+
+
+def endless(port):
+    """Messages whose fragments never end, for a million of these."""
+    rest = frame(0, b"", final=False) * 10_000
+    return over_and_over(port, 100, frame(1, b"", final=False) + rest, rest)
 
 
 def lengths(port):
     """Frames that say they are 2^63 bytes long, and go on for three megabytes."""
-    data = frame(2, b"x" * (3 << 20), length=1 << 63)
-    for number in range(30):
-        link = Link(port)
-        try:
-            link.send(data)
-        except Ended:
-            pass
-        link.socket.close()
-        if number == 0:
-            print("ready", flush=True)
-    return 30
+    return over_and_over(port, 30, frame(2, b"x" * (3 << 20), length=1 << 63))
 
 
 def documents(port):

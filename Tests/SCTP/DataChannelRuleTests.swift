@@ -34,10 +34,12 @@ import Testing
         let association: SCTPAssociation
         var events: [DataChannelEvent] = []
         var resets: [UInt16] = []
+        /// Everything that was sent to the victim has arrived.
+        var isDrained = false
 
-        init() async throws {
-            association = try SCTPAssociation(remotePort: 5_000, now: wire.now)
-            victim.connect(isClient: true, remotePort: 5_000, maximumMessageByteCount: nil, now: wire.now)
+        init(_ abilities: SCTPAssociation.Abilities = SCTPAssociation.Abilities()) async throws {
+            association = try SCTPAssociation(remotePort: 5_000, abilities: abilities, now: wire.now)
+            victim.connect(isClient: true, remotePort: 5_000, now: wire.now)
             #expect(try await run { self.association.isConnected && self.victim.isConnected })
         }
 
@@ -49,6 +51,7 @@ import Testing
                 while let event = victim.pollEvent() { events.append(event) }
                 while let event = association.pollEvent() {
                     if case .incomingReset(let streams) = event { resets += streams }
+                    if case .drained = event { isDrained = true }
                 }
                 if condition() { return true }
                 if let deadline = victim.nextDeadline, deadline <= now { victim.handleTimeout(now: now) }
@@ -93,12 +96,13 @@ import Testing
     @Test func aPeerOpensNoMoreChannelsThanAreTaken() async throws {
         let opponent = try await Opponent()
         for stream in stride(from: UInt16(1), to: 2 * 300, by: 2) {
-            while opponent.association.send(
-                DCEPMessage.open(DataChannelParameters(label: "c")).bytes, stream: stream, ppid: 50, isOrdered: true,
-                reliability: .reliable, now: opponent.wire.now) == .full
-            {
-                _ = try await opponent.run { true }
+            let isSent = try await opponent.run {
+                opponent.association.send(
+                    DCEPMessage.open(DataChannelParameters(label: "c")).bytes, stream: stream, ppid: 50,
+                    isOrdered: true,
+                    reliability: .reliable, now: opponent.wire.now) != .full
             }
+            try #require(isSent)
         }
         #expect(try await opponent.run { opponent.resets.count == 300 - DataChannels.maximumChannels })
         #expect(opponent.victim.count == DataChannels.maximumChannels)
@@ -113,9 +117,70 @@ import Testing
         opponent.send([UInt8](repeating: 0, count: SCTPAssociation.maximumMessageByteCount + 1), stream: 1, ppid: 53)
         #expect(
             try await opponent.run {
-                opponent.events.contains { if case .closed(_, let reason) = $0 { reason.contains("262144") } else { false } }
+                opponent.events.contains {
+                    if case .closed(_, let reason) = $0 { reason.contains("262144") } else { false }
+                }
             })
         #expect(opponent.victim.count == 0)
+    }
+
+    @Test func aPeerOfFewStreamsGetsNoMoreChannelsThanItHasStreamsFor() async throws {
+        var abilities = SCTPAssociation.Abilities()
+        abilities.incomingStreamCount = 4
+        let opponent = try await Opponent(abilities)
+        let ids = try (0..<3).map {
+            try opponent.victim.open(DataChannelParameters(label: "\($0)"), now: opponent.wire.now)
+        }
+        let reason = "The peer has no stream for one more data channel (it takes 4); close one first."
+        #expect(try await opponent.run { opponent.events.contains(.closed(ids[2], reason: reason)) })
+        #expect(opponent.events.contains(.opened(ids[1])))
+        // It could neither be acknowledged nor closed, and must not keep others from being.
+        opponent.open(5)
+        opponent.send(Array("seen".utf8), stream: 0, ppid: 51)
+        #expect(try await opponent.run { opponent.events.contains(.message(ids[0], .text("seen"))) })
+        #expect(opponent.victim.count == 2)
+        opponent.victim.close(ids[0], now: opponent.wire.now)
+        #expect(try await opponent.run { opponent.resets == [0] })
+        // A new one waits for the stream that is about to be free.
+        let next = try opponent.victim.open(DataChannelParameters(label: "next"), now: opponent.wire.now)
+        opponent.association.reset([0], now: opponent.wire.now)
+        #expect(try await opponent.run { opponent.events.contains(.opened(next)) })
+        #expect(opponent.events.contains(.closed(ids[0], reason: "")))
+    }
+
+    @Test func aChannelIsClosedAlsoWherePeersKnowNoResets() async throws {
+        var abilities = SCTPAssociation.Abilities()
+        abilities.resetsStreams = false
+        let opponent = try await Opponent(abilities)
+        let id = try opponent.victim.open(DataChannelParameters(label: "x"), now: opponent.wire.now)
+        #expect(try await opponent.run { opponent.events.contains(.opened(id)) })
+        opponent.victim.close(id, now: opponent.wire.now)
+        #expect(try await opponent.run { opponent.events.contains(.closed(id, reason: "")) })
+        // Its stream is not used again, as the peer knows of no end of it.
+        let next = try opponent.victim.open(DataChannelParameters(label: "y"), now: opponent.wire.now)
+        #expect(try await opponent.run { opponent.events.contains(.opened(next)) })
+        opponent.send(Array("seen".utf8), stream: 2, ppid: 51)
+        #expect(try await opponent.run { opponent.events.contains(.message(next, .text("seen"))) })
+    }
+
+    @Test func whatComesAfterTheEndIsNotObeyed() async throws {
+        let opponent = try await Opponent()
+        opponent.open(1)
+        #expect(try await opponent.run { opponent.victim.count == 1 })
+        // All of it lies there to be read at once.
+        opponent.victim.setReadingPaused(true, now: opponent.wire.now)
+        opponent.send([UInt8](repeating: 0, count: SCTPAssociation.maximumMessageByteCount + 1), stream: 1, ppid: 53)
+        opponent.open(3, label: "late")
+        opponent.isDrained = false
+        #expect(try await opponent.run { opponent.isDrained })
+        opponent.victim.setReadingPaused(false, now: opponent.wire.now)
+        #expect(
+            try await opponent.run {
+                opponent.events.contains { if case .closed = $0 { true } else { false } }
+            })
+        #expect(opponent.victim.count == 0)
+        let incoming = opponent.events.filter { if case .incoming = $0 { true } else { false } }
+        #expect(incoming.count == 1)
     }
 
     @Test("RFC 8841 §6: messages are no larger than the peer takes, 64 KiB where it says nothing")

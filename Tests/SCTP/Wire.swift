@@ -30,8 +30,8 @@ final class Wire {
 
     func connect(maximumMessageByteCount: UInt64? = 262_144) {
         for side in Side.allCases {
-            self[side].connect(
-                isClient: side == .client, remotePort: 5_000, maximumMessageByteCount: maximumMessageByteCount, now: now)
+            self[side].setMaximumMessageByteCount(maximumMessageByteCount)
+            self[side].connect(isClient: side == .client, remotePort: 5_000, now: now)
         }
     }
 

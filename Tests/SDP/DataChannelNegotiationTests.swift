@@ -68,7 +68,8 @@ import Testing
         let offer = Given.offer(
             session: ["a=group:BUNDLE v d"],
             media: [
-                "m=application 9 DTLS/SCTP 5001", "c=IN IP4 0.0.0.0", "a=mid:d", "a=sctpmap:5001 webrtc-datachannel 1024",
+                "m=application 9 DTLS/SCTP 5001", "c=IN IP4 0.0.0.0", "a=mid:d",
+                "a=sctpmap:5001 webrtc-datachannel 1024",
                 "a=ice-ufrag:theirs", "a=ice-pwd:0123456789abcdef012345", "a=setup:actpass",
                 "a=fingerprint:\(Given.fingerprint.algorithm) \(Given.fingerprint.value)",
             ])
@@ -121,7 +122,8 @@ import Testing
                 "m=application 9 UDP/DTLS/SCTP webrtc-datachannel", "a=mid:d", "a=sctp-port:5000",
                 "a=ice-ufrag:theirs", "a=ice-pwd:0123456789abcdef012345", "a=setup:actpass",
                 "a=fingerprint:\(Given.fingerprint.algorithm) \(Given.fingerprint.value)",
-            ]).replacing("vP8", with: "H264")
+            ]
+        ).replacing("vP8", with: "H264")
         #expect(throws: SDPError.noCommonCodec) { try publisher.answer(offer: offer, transport: Given.transport()) }
     }
 }

@@ -1,3 +1,4 @@
+import EmisoraCore
 import EmisoraSignalingProtocol
 import Testing
 
@@ -56,6 +57,37 @@ import Testing
         #expect(world.messages[publisher]?.last == subscribe)
     }
 
+    /// A reader that could not be told of a change is told how things are, once it reads again.
+    @Test func whoReadsSlowlyMissesNoLastChange() throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let viewer = world.core.opened(room: "demo", now: world.now)
+        try world.say(.join(version: 1, room: "demo"), viewer)
+        world.stalled = [viewer]
+        world.messages[viewer] = []
+        var properties = RoomSemanticsTests.properties
+        var changes = 0
+        repeat {
+            changes += 1
+            properties.hasVideo.toggle()
+            properties.width = changes
+            try world.say(.updateStream(stream: "camera", properties: properties), publisher)
+            world.now = world.now + .milliseconds(10)
+        } while changes == world.messages[viewer]?.count && changes < 10_000
+        #expect(changes < 10_000 && world.hungUp.isEmpty)
+        world.stalled = []
+        for _ in 1..<changes {
+            world.core.sent(to: viewer)
+            try world.drain()
+        }
+        guard case .streamPropertyChanged(let stream)? = world.messages[viewer]?.last else {
+            Issue.record("no change")
+            return
+        }
+        #expect(stream.properties == properties)
+        #expect(world.messages[viewer]?.count == changes)
+    }
+
     @Test func theSameIsSoForManyPlayersByHTTP() throws {
         var world = World()
         let publisher = try world.publisher()
@@ -74,7 +106,10 @@ import Testing
     }
 
     @Test func comingAndGoingCountsAsThatOfWhoComesAndGoes() throws {
-        var world = World()
+        // Less than all that is said, more than the shares of those who say it.
+        var settings = ServerCoreTests.Core.Settings()
+        settings.limits.backlogBytes = 40_000
+        var world = World(core: ServerCoreTests.Core(random: CountingGenerator(), settings: settings))
         let publisher = try world.publisher()
         world.stalled = [publisher]
         for participant in 0..<3 {
@@ -83,7 +118,8 @@ import Testing
             for number in 0..<240 {
                 let id = "subscription-\(participant)-\(1000 + number)"
                 try world.say(.subscribe(subscription: id, stream: "camera", sdp: "v=0"), viewer)
-                let reason = SubscriptionEndReason(rawValue: String(repeating: "r", count: 60_000))
+                // Within what it may say in so short a time.
+                let reason = SubscriptionEndReason(rawValue: String(repeating: "r", count: 4_000))
                 try world.say(.bye(subscription: id, reason: reason), viewer)
             }
         }

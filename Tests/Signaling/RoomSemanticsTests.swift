@@ -167,7 +167,7 @@ import Testing
             stream: "camera", publisher: world.id(publisher), properties: Self.properties)
         #expect(got[viewer] == [.streamPublished(described)])
         let late = world.join(.subscriber)
-        guard case .welcome(_, _, _, let streams, _)? = RoomDirectoryTests.drain(&world.directory)[late]?.first else {
+        guard case .welcome(_, _, _, let streams, _, _)? = RoomDirectoryTests.drain(&world.directory)[late]?.first else {
             Issue.record("no welcome")
             return
         }
@@ -322,7 +322,9 @@ import Testing
         _ = RoomDirectoryTests.drain(&world.directory)
         let moderator = world.join(.moderator)
         let got = RoomDirectoryTests.drain(&world.directory)[moderator] ?? []
+        // All are told by their ids, and of some more.
         #expect(got.count == 1_000)
+        #expect(got.contains { if case .participantJoined(_, data: _?) = $0 { true } else { false } })
         #expect(got.reduce(0) { $0 + $1.json().count } < ServerLimits().backlogBytes)
     }
 

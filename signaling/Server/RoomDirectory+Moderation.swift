@@ -2,9 +2,6 @@ import EmisoraSignalingProtocol
 
 /// What moderators may do, and what they are told so that they can.
 extension RoomDirectory {
-    /// Of those that are in a room when a moderator comes; beyond it, it is told their ids alone.
-    private static var introductionByteLimit: Int { 128 << 10 }
-
     /// Asks the publishers concerned to mute. Media goes from peer to peer, so the word is all that a server has; who
     /// does not heed it can be put out.
     mutating func forceMute(
@@ -25,7 +22,7 @@ extension RoomDirectory {
         for stream in streams {
             let word = ForcedMute(
                 stream: stream.name, media: mute.media, reason: mute.reason, by: participants[connection]?.id)
-            outputs.append(.send(.muteForced(word), to: stream.publisher))
+            outputs.append(.relay(.muteForced(word), from: connection, to: stream.publisher, canFail: true))
         }
     }
 
@@ -38,25 +35,47 @@ extension RoomDirectory {
                 .participantNotFound, "Nobody with this id is in the room; it may have left.", inReplyTo: message.type)
         }
         let word = ForcedDisconnect(id: disconnect.id, reason: disconnect.reason, by: participants[connection]?.id)
-        outputs.append(.send(.forceDisconnected(word), to: target))
-        remove(target, reason: .left)
-        participants[target]?.grant = nil
-        outputs.append(.close(target))
+        expulsions.add(word)
+        if away[target] != nil {
+            // It is told when it tries to come back; there is no connection that could end.
+            remove(target, reason: .left)
+            participants[target] = nil
+        } else {
+            outputs.append(.send(.forceDisconnected(word), to: target))
+            remove(target, reason: .left)
+            participants[target]?.grant = nil
+            outputs.append(.close(target))
+        }
     }
 
-    /// Tells those who are told of others of a newcomer, and a newcomer that moderates of those who are there.
-    mutating func introduce(_ newcomer: ConnectionID, in room: String) {
+    /// Tells those who are told of others.
+    mutating func announceArrival(of newcomer: ConnectionID, in room: String) {
         guard let joined = rooms[room], let participant = participants[newcomer] else { return }
         for one in audience(in: joined) where one != newcomer {
             outputs.append(.send(.participantJoined(id: participant.id, data: participant.grant?.data), to: one))
         }
-        guard moderates(newcomer) else { return }
-        var budget = Self.introductionByteLimit
-        for one in joined.participants where one != newcomer {
-            guard let known = participants[one] else { continue }
-            let data = known.grant?.data.flatMap { $0.utf8.count <= budget ? $0 : nil }
-            budget -= data?.utf8.count ?? 0
-            outputs.append(.send(.participantJoined(id: known.id, data: data), to: newcomer))
+    }
+
+    /// Tells somebody of those in its room that came after an arrival, the newest first, as far as there is space. Without
+    /// one it comes itself, and only who moderates is told.
+    mutating func introduceOthers(to connection: ConnectionID, in room: String, since arrival: UInt64? = nil) {
+        guard let joined = rooms[room],
+            arrival == nil ? moderates(connection) : audience(in: joined).contains(connection)
+        else { return }
+        let others = joined.participants.filter { $0 != connection }.compactMap { participants[$0] }
+            .filter { $0.arrival > arrival ?? 0 }.sorted { $0.arrival > $1.arrival }
+        // All of it goes out behind the welcome, and must not make a slow reader of who reads it.
+        var left = limits.backlogBytes / 4 * 3
+        for case .send(let message, to: connection) in outputs[nextOutput...] { left -= message.json().count }
+        for (index, other) in others.enumerated() {
+            let brief = SignalingMessage.participantJoined(id: other.id)
+            let whole = SignalingMessage.participantJoined(id: other.id, data: other.grant?.data)
+            // What tokens say of some must leave place for the ids of the rest.
+            let reserve = (others.count - index - 1) * brief.json().count
+            let message = whole.json().count + reserve <= left ? whole : brief
+            left -= message.json().count
+            guard left >= 0 else { return }
+            outputs.append(.send(message, to: connection))
         }
     }
 

@@ -22,6 +22,20 @@ extension RoomDirectory {
         }
     }
 
+    /// Tells somebody that reads again how streams are of which it missed a change.
+    mutating func catchUp(_ connection: ConnectionID) {
+        guard let room = participants[connection]?.room, let missed = participants[connection]?.missedChanges,
+            !missed.isEmpty
+        else { return }
+        participants[connection]?.missedChanges = []
+        for stream in rooms[room]?.streams ?? [] where missed.contains(stream.name) {
+            outputs.append(
+                .relay(
+                    .streamPropertyChanged(describe(stream.name, by: stream.publisher)), from: stream.publisher,
+                    to: connection, canFail: true))
+        }
+    }
+
     static func check(_ properties: StreamProperties?, inReplyTo type: String) throws(SignalingError) {
         guard properties?.isValid ?? true else {
             throw SignalingError(

@@ -25,13 +25,14 @@ extension RoomDirectory {
         outputs.append(.relay(said, from: connection, to: recipient, canFail: true))
     }
 
-    /// A signal did not fit into what waits for a slow reader: its sender learns it, and the reader is not cut off for it.
-    mutating func signalFailed(from sender: ConnectionID, to receiver: ConnectionID) {
+    /// A word did not fit into what waits for a slow reader, or for somebody away: its sender learns it, and the reader is
+    /// not cut off for it.
+    mutating func wordFailed(inReplyTo request: String, from sender: ConnectionID, to receiver: ConnectionID) {
         refuse(
             SignalingError(
                 .limitReached,
-                "\(participants[receiver]?.id ?? "The recipient") reads too slowly for a signal; try again later.",
-                inReplyTo: "signal"),
+                "\(participants[receiver]?.id ?? "The recipient") reads too slowly for this; try again later.",
+                inReplyTo: request),
             to: sender)
     }
 

@@ -81,7 +81,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         do {
             let message = try SignalingMessage(json: message)
             try spendSignalBudget(on: message, of: connection, now: now)
-            directory.handle(message, from: connection)
+            directory.handle(message, from: connection, now: now)
         } catch {
             directory.refuse(error, to: connection)
         }
@@ -102,17 +102,24 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         settle()
     }
 
-    /// The oldest of the messages to it has gone out.
-    mutating func sent(to connection: ConnectionID) {
+    /// The oldest of the messages to it has gone out. Gives whether there are outputs now.
+    @discardableResult
+    mutating func sent(to connection: ConnectionID) -> Bool {
         backlogs[connection]?.removeFirst()
+        guard let backlog = backlogs[connection], backlog.byteCount <= settings.limits.backlogBytes / 4 else {
+            return false
+        }
+        directory.catchUp(connection)
+        settle()
+        return nextOutput < outputs.count
     }
 
-    mutating func closed(_ connection: ConnectionID) {
+    mutating func closed(_ connection: ConnectionID, now: Instant) {
         allowances[connection] = nil
         backlogs[connection] = nil
         signalBudgets[connection] = nil
         joinDeadlines[connection] = nil
-        directory.disconnect(connection)
+        directory.lost(connection, now: now)
         settle()
     }
 
@@ -193,11 +200,12 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     // MARK: Time
 
     var nextDeadline: Instant? {
-        [endpoints.nextDeadline, joinDeadlines.values.min()].compactMap(\.self).min()
+        [endpoints.nextDeadline, joinDeadlines.values.min(), directory.nextDeadline].compactMap(\.self).min()
     }
 
     mutating func handleTimeout(now: Instant) {
         endpoints.handleTimeout(directory: &directory, now: now)
+        directory.handleTimeout(now: now)
         for (connection, deadline) in joinDeadlines where deadline <= now {
             joinDeadlines[connection] = nil
             directory.refuse(SignalingError(.notJoined, "No \"join\" came in time."), to: connection)

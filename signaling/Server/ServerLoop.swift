@@ -185,7 +185,11 @@ final class ServerLoop: @unchecked Sendable {
             // `data` is the descriptor; there is no connection of the library's yet.
             return gate.admits(peer(of: Int32(truncatingIfNeeded: Int(bitPattern: data)))) ? 0 : 1
         case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
-            let peer = peer(of: lws_get_socket_fd(socket))
+            let descriptor = lws_get_socket_fd(socket)
+            // What waits for a slow reader is to wait where it is counted: the kernel would take megabytes.
+            var kept: Int32 = 1 << 16
+            setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &kept, socklen_t(MemoryLayout<Int32>.size))
+            let peer = peer(of: descriptor)
             for stranger in gate.opened(socket, from: peer, now: .monotonic) { hangUp(stranger) }
         case LWS_CALLBACK_WSI_DESTROY:
             gate.closed(socket)
@@ -258,7 +262,7 @@ final class ServerLoop: @unchecked Sendable {
         if let ended = sockets.removeValue(forKey: socket) {
             if let connection = ended.connection {
                 socketOfConnection[connection] = nil
-                core.closed(connection)
+                core.closed(connection, now: .monotonic)
             }
         }
         if let exchange = exchanges.removeValue(forKey: socket) {

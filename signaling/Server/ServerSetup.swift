@@ -1,3 +1,4 @@
+import EmisoraCrypto
 import EmisoraSignalingProtocol
 import Glibc
 
@@ -24,7 +25,9 @@ struct ServerSetup: Sendable {
         settings.answerTimeout = configuration.answerTimeout
         settings.limits = configuration.limits
         settings.echoes = configuration.echoes
-        settings.access = secret.map { AccessPolicy(key: TokenKey($0), unixTime: Self.unixTime) } ?? .open
+        settings.access = AccessPolicy(
+            key: secret.map(TokenKey.init), resumptionKey: try Self.resumptionKey(configuration, secret, onNotice),
+            unixTime: Self.unixTime)
         settings.iceServers = ICEServerList(configuration.iceServers, secret: turnSecret, unixTime: Self.unixTime)
         settings.origins = OriginPolicy(
             listed: configuration.allowedOrigins,
@@ -48,6 +51,27 @@ struct ServerSetup: Sendable {
         let secret = try SecretFile(path: path, atLeast: minimum)
         if secret.isReadableByOthers { onNotice("\(path) may be read by others: chmod 600 \(path)") }
         return secret
+    }
+
+    /// A secret that was made while everybody might do everything opens nothing once tokens are asked for: these keys
+    /// are never the same.
+    private static func resumptionKey(
+        _ configuration: SignalingServer.Configuration, _ secret: SecretFile?, _ onNotice: (String) -> Void
+    ) throws(SignalingServerError) -> TokenKey? {
+        if let secret {
+            guard configuration.resumeKeyFile == nil else {
+                throw .failed("--resume-key-file is for a server without --secret-file, which makes its key of that")
+            }
+            return TokenKey(derivedFrom: secret, for: "emisora: resumption of sessions with tokens")
+        }
+        var random = SecureRandom()
+        func make() -> [UInt8] { Array(SignalingProtocol.makeIdentifier(using: &random).utf8) }
+        guard let path = configuration.resumeKeyFile else {
+            return TokenKey(derivedFrom: SecretFile(make()), for: "emisora: resumption of sessions")
+        }
+        let key = try SecretFile.kept(at: path, make: { make() + make() })
+        if key.isReadableByOthers { onNotice("\(path) may be read by others: chmod 600 \(path)") }
+        return TokenKey(derivedFrom: key, for: "emisora: resumption of sessions")
     }
 
     private static func address(

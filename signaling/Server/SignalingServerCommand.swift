@@ -18,6 +18,9 @@ package enum SignalingServerCommand {
           --limit NAME=N             another figure than PROTOCOL.md's; may be given several times. Behind a proxy all
                                      clients have one address. NAME is one of
                                      \(limits)
+          --grace SECONDS            how long somebody who lost its connection is taken for being there (10)
+          --resume-key-file FILE     without --secret-file: the key by which sessions survive a restart of the server;
+                                     made when it is not there
           --ice-server URL           stun:HOST[:PORT] or turn:HOST[:PORT][?transport=tcp] or turns:HOST[:PORT], told to all
                                      who join; may be given several times
           --ice-user, --ice-credential   for the TURN servers; who joins can read them
@@ -114,6 +117,7 @@ package enum SignalingServerCommand {
         "--port": "0 to 65535",
         "--secret-file": "the path of a file", "--turn-secret-file": "the path of a file",
         "--certificate": "the path of a PEM file", "--key": "the path of a PEM file",
+        "--grace": "0 to 3600 seconds", "--resume-key-file": "the path of a file",
         "--allow-origin": "an origin, such as https://example.org, or *",
         "--ice-server": "stun:HOST[:PORT], turn:HOST[:PORT][?transport=udp|tcp] or turns:HOST[:PORT]",
         "--limit": "NAME=N with a NAME of \(limits)",
@@ -141,6 +145,10 @@ package enum SignalingServerCommand {
             guard OriginPolicy.isOrigin(value) else { return false }
             configuration.allowedOrigins.insert(value)
         case "--limit": return configuration.limits.take(value)
+        case "--grace":
+            guard let seconds = Double(value), (0...3600).contains(seconds) else { return false }
+            configuration.limits.resumeGrace = .nanoseconds(Int64(seconds * 1e9))
+        case "--resume-key-file": configuration.resumeKeyFile = value
         case "--host": configuration.host = value
         case "--secret-file": configuration.secretFile = value
         case "--turn-secret-file": configuration.turnSecretFile = value

@@ -19,7 +19,8 @@ enum ViewerScript {
         let socket = null;
         let retryDelay = 250;
         let joined = false;
-        let refused = false;       // the server wants another token
+        let refused = false;       // the server wants another token, or another page has this session
+        let session = null;        // {id, secret} of the last welcome: who we are to a server that we come back to
         let streams = [];          // [{stream, publisher}] of the room
         let wanted = null;         // the stream the person chose, or null for the first
         let iceServers = [];       // those that the server hands out
@@ -32,7 +33,7 @@ enum ViewerScript {
           page.state = state;
           const pill = byId('state');
           pill.textContent = state;
-          pill.className = 'pill' + (state === 'live' ? ' live' : state === 'server lost' ? ' lost' : '');
+          pill.className = 'pill' + (state === 'live' ? ' live' : ['server lost', 'stalled'].includes(state) ? ' lost' : '');
           byId('message').textContent = message || '';
           byId('message').hidden = !message;
         }
@@ -42,7 +43,7 @@ enum ViewerScript {
         function connect() {
           const scheme = location.protocol === 'https:' ? 'wss://' : 'ws://';
           socket = new WebSocket(scheme + location.host + '/' + room, 'emisora.v1');
-          socket.onopen = () => send({ type: 'join', version: 1, room, token });
+          socket.onopen = () => send({ type: 'join', version: 1, room, token, resume: resumption() });
           socket.onmessage = (event) => receive(JSON.parse(event.data));
           socket.onclose = () => {
             joined = false;
@@ -50,9 +51,24 @@ enum ViewerScript {
             if (call) call.orphan = true;
             if (refused) return;
             if (!flowing()) show('server lost', 'The server is gone. Trying again …');
-            setTimeout(connect, retryDelay * (0.75 + Math.random() / 4));
+            // Any part of the delay, so that the viewers of a server that was restarted do not come all at once.
+            setTimeout(connect, retryDelay * Math.random());
             retryDelay = Math.min(retryDelay * 2, 2000);
           };
+        }
+
+        function resumption() {
+          return session && { ...session, holdings: { receiving: call ? { [call.stream]: [call.id] } : {} } } || undefined;
+        }
+
+        // Back in the room: as who we were, or as somebody whom the server does not know.
+        function welcomed(message) {
+          const resumed = session !== null && session.id === message.id;
+          session = message.resume ? { id: message.id, secret: message.resume.secret } : null;
+          if (!call) return;
+          if (!resumed) call.unknown = true;
+          else if (!call.peer.remoteDescription) hangUp('bye');  // the answer may be lost
+          else if (call.peer.connectionState === 'disconnected') restartIce(call);
         }
 
         function send(message) {
@@ -66,9 +82,11 @@ enum ViewerScript {
               retryDelay = 250;
               streams = message.streams;
               iceServers = message.iceServers || [];
+              welcomed(message);
               choose();
               break;
             case 'streamPublished':
+              streams = streams.filter((s) => s.stream !== message.stream);
               streams.push(message);
               choose();
               break;
@@ -99,7 +117,10 @@ enum ViewerScript {
               if (isCurrent(message)) ended(message.reason);
               break;
             case 'error':
-              if (message.inReplyTo === 'join') {
+              if (message.code === 'takenOver') {
+                refused = true;
+                show('server lost', message.message);
+              } else if (message.inReplyTo === 'join') {
                 refused = message.code === 'unauthorized';
                 // Pictures that flow need no server.
                 if (!flowing()) show('refused', message.message);
@@ -159,9 +180,13 @@ enum ViewerScript {
           if (call && target && call.stream === target.stream) {
             // The publisher that came back under another id may still send: an orphan that flows is kept.
             if (call.orphan && flowing()) call.publisher = target.publisher;
-            if (call.publisher === target.publisher) return;
+            if (call.publisher === target.publisher) {
+              if (!call.unknown) call.orphan = false;
+              return;
+            }
           }
-          if (call && call.orphan && flowing() && (!target || wanted === null)) return;
+          // After a restart of the server the publisher may come back later than we; who does not is told.
+          if (call && call.orphan && (flowing() || !call.unknown) && (!target || wanted === null)) return;
           if (call) hangUp('bye');
           describe();
           if (target && joined && !canPlay(target)) {
@@ -177,7 +202,7 @@ enum ViewerScript {
         async function subscribe(target) {
           const peer = new RTCPeerConnection({ iceServers, iceTransportPolicy });
           const mine = call = { id: newId(), stream: target.stream, publisher: target.publisher, peer, orphan: false,
-            started: performance.now(), early: [], held: [], bytes: -1, moved: 0, previous: null };
+            unknown: false, started: performance.now(), early: [], held: [], bytes: -1, moved: 0, previous: null };
           page.firstFrameMs = null;
           describe();
           show('starting', 'Starting ' + target.stream + ' …');
@@ -217,7 +242,8 @@ enum ViewerScript {
 
         // RFC 8445 section 9: pictures go on over the old path until a new one works.
         async function restartIce(mine) {
-          if (!mine.peer.remoteDescription || mine.peer.signalingState !== 'stable') return;
+          // Without the server nobody would answer; it is made up for in welcomed().
+          if (!joined || !mine.peer.remoteDescription || mine.peer.signalingState !== 'stable') return;
           await mine.peer.setLocalDescription(await mine.peer.createOffer({ iceRestart: true }));
           if (mine === call) send({ type: 'offer', subscription: mine.id, sdp: mine.peer.localDescription.sdp });
         }
@@ -279,7 +305,7 @@ enum ViewerScript {
           const mine = call;
           if (reason === 'signalingLost' && flowing()) {
             // Only the publisher's line to the server broke; see in a moment whether pictures still come.
-            mine.orphan = true;
+            mine.orphan = mine.unknown = true;
             return;
           }
           hangUp(null);
@@ -355,10 +381,14 @@ enum ViewerScript {
             }
           });
           if (mine !== call) return;
-          if (now.bytes > mine.bytes && mine.bytes >= 0
-            && (page.firstFrameMs !== null || page.muted && page.muted.video)) mine.moved = now.time;
+          const silent = page.muted && page.muted.video;
+          if (now.bytes > mine.bytes && mine.bytes >= 0 && (page.firstFrameMs !== null || silent)) {
+            mine.moved = now.time;
+            // Where pictures on show are not told of.
+            if (page.state === 'stalled' && (silent || !video.requestVideoFrameCallback)) show('live', '');
+          }
           // Without pictures to wait for it is the sound that begins.
-          if (page.state === 'starting' && page.muted && page.muted.video && now.bytes > 0) {
+          if (page.state === 'starting' && silent && now.bytes > 0) {
             mine.moved = now.time;
             show('live', '');
           }
@@ -427,6 +457,11 @@ enum ViewerScript {
         setInterval(measure, 1000);
         // An orphan has nobody to say that it ended: its silence does.
         setInterval(() => { if (call && call.orphan && call.moved > 0 && !flowing()) ended('signalingLost'); }, 200);
+        // A publisher that is cut off is waited for; what is on show meanwhile is not live.
+        setInterval(() => {
+          if (call && page.state === 'live' && !document.hidden && performance.now() - call.moved > 3000)
+            show('stalled', 'No pictures are coming …');
+        }, 500);
         // Another token in the address bar is no new page by itself.
         window.addEventListener('hashchange', () => location.reload());
         connect();

@@ -60,10 +60,7 @@ extension SessionCore {
     func handle(_ disconnect: ForcedDisconnect) {
         let reason = Moderation.shown(disconnect.reason)
         emit(.forceDisconnected(by: disconnect.by ?? "", reason: reason))
-        let publishers = publishers
-        shutdown(reason: "A moderator has ended the session" + (reason.map { ": \($0)" } ?? "."))
-        // Nobody calls `disconnect` for what ended by itself; cameras are let go of all the same.
-        Task { for publisher in publishers { await publisher.end() } }
+        end(.forceDisconnected(reason: reason))
     }
 
     // MARK: Properties of streams
@@ -103,8 +100,13 @@ extension SessionCore {
     func handlePropertyChange(_ stream: StreamDescription) {
         guard let index = roomStreams.firstIndex(where: { $0.stream == stream.stream }) else { return }
         let old = roomStreams[index]
-        guard old.publisher == stream.publisher, old != stream else { return }
+        guard old.publisher == stream.publisher else { return }
         roomStreams[index] = stream
+        tellChange(from: old, to: stream)
+    }
+
+    func tellChange(from old: StreamDescription, to stream: StreamDescription) {
+        guard old.publisher == stream.publisher, old != stream else { return }
         emit(.streamPropertyChanged(RoomStream(stream), from: RoomStream(old)))
     }
 

@@ -3,9 +3,11 @@ import Synchronization
 
 /// What happens in a session without being asked for.
 public enum SessionEvent: Sendable {
-    /// The signaling connection was lost; media goes on, the session comes back by itself.
-    case signalingLost(reason: String)
-    case signalingRestored
+    /// The signaling connection is lost, and the session tries to come back: the number of the attempt that follows, and
+    /// why the last one, or the connection, failed. Media goes on meanwhile.
+    case reconnecting(attempt: Int, reason: String)
+    /// The session is back in its room.
+    case reconnected
     /// Somebody publishes a stream in the room (also one of ours).
     case streamPublished(name: String)
     case streamUnpublished(name: String)
@@ -20,7 +22,7 @@ public enum SessionEvent: Sendable {
     case connectionDestroyed(Session.Connection)
     /// A moderator muted a stream of ours: it is muted now.
     case muteForced(stream: String, video: Bool, audio: Bool, by: String, reason: String?)
-    /// A moderator put us out of the room; `disconnected` follows.
+    /// A moderator put us out of the room; ``ended(_:)`` follows.
     case forceDisconnected(by: String, reason: String?)
     /// Somebody began to receive one of our streams: the number of its receivers.
     case subscriberConnected(stream: String, count: Int)
@@ -40,7 +42,34 @@ public enum SessionEvent: Sendable {
     /// A source of ours reported something beside its frames: some were dropped or lost, or it is over.
     case captureReported(stream: String, TrackKind, CaptureReport)
     /// The session is over; the last event.
-    case disconnected(reason: String)
+    case ended(SessionEndReason)
+}
+
+/// Why a session is over.
+public enum SessionEndReason: Equatable, Sendable, CustomStringConvertible {
+    /// ``Session/disconnect()`` was called.
+    case closed
+    /// The room could not be joined in the first place.
+    case connectFailed(SessionError)
+    /// The connection was lost and did not come back within ``Session/Options/maxAutoRetry`` attempts; why the last one
+    /// failed.
+    case retriesExhausted(attempts: Int, reason: String)
+    /// Somebody with this session's secret took it over.
+    case takenOver
+    /// A moderator put us out of the room, for the reason that it gives.
+    case forceDisconnected(reason: String?)
+
+    public var description: String {
+        switch self {
+        case .closed: "The session was closed."
+        case .connectFailed(let error): error.description
+        case .retriesExhausted(0, let reason): "\(reason) No attempt was to be made to come back."
+        case .retriesExhausted(let attempts, let reason): "\(reason) It was tried \(attempts) times to come back."
+        case .takenOver: "The session goes on over another connection."
+        case .forceDisconnected(let reason):
+            "A moderator has ended the session" + (reason.map { ": \($0)" } ?? ".")
+        }
+    }
 }
 
 /// The events of a session: a bounded sequence, of which a slow reader misses the oldest.

@@ -33,10 +33,12 @@ package struct AccessClaims: Equatable, Codable, Sendable {
     package var data: String?
     /// Its bearer is let in only where the room has fewer participants than that; `nil`: as the server's limit says.
     package var capacity: Int?
+    /// Whose session the bearer may resume; in the secrets that the server itself makes for that.
+    package var participant: String?
 
     package init(
         room: String, role: AccessRole, stream: String? = nil, exp: Double, nbf: Double? = nil, data: String? = nil,
-        capacity: Int? = nil
+        capacity: Int? = nil, participant: String? = nil
     ) {
         self.room = room
         self.role = role
@@ -45,6 +47,7 @@ package struct AccessClaims: Equatable, Codable, Sendable {
         self.nbf = nbf
         self.data = data
         self.capacity = capacity
+        self.participant = participant
     }
 
     /// Reads a payload; `nil` where a claim is missing, of the wrong type or beyond its bounds.

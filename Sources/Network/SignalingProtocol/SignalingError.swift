@@ -50,6 +50,8 @@ package struct SignalingError: Error, Equatable, Sendable {
         package static let invalidSignal = Self(rawValue: "invalidSignal")
         /// Nobody with this id is in the room.
         package static let participantNotFound = Self(rawValue: "participantNotFound")
+        /// The session goes on over another connection, by which somebody with its secret resumed it.
+        package static let takenOver = Self(rawValue: "takenOver")
         /// A server was not reached; clients say so to themselves.
         package static let unreachable = Self(rawValue: "unreachable")
         /// Messages come faster than the server takes them from one client.

@@ -12,7 +12,8 @@ func fuzzOpening(_ bytes: [UInt8]) throws(FuzzFailure) {
 func fuzzDataChannels(_ bytes: [UInt8]) throws(FuzzFailure) {
     let opponent = try SCTPOpponent()
     // A genuine opening first, so that what follows is known to get that far.
-    opponent.send(SCTPChunk.data(tsn: 0, stream: 1, ppid: 50, DCEPMessage.open(DataChannelParameters(label: "a")).bytes))
+    let opening = DCEPMessage.open(DataChannelParameters(label: "a"))
+    opponent.send(SCTPChunk.data(tsn: 0, stream: 1, ppid: 50, opening.bytes))
     try FuzzFailure.check(opponent.victim.count == 2, "a genuine opening was not taken")
     for part in Parts(bytes).prefix(64) {
         opponent.send(part)
@@ -56,8 +57,8 @@ private final class SCTPOpponent {
     private let now = Instant.zero + .seconds(1)
 
     init() throws(FuzzFailure) {
-        victim.connect(isClient: true, remotePort: 5_000, maximumMessageByteCount: nil, now: now)
-        honest.connect(isClient: false, remotePort: 5_000, maximumMessageByteCount: nil, now: now)
+        victim.connect(isClient: true, remotePort: 5_000, now: now)
+        honest.connect(isClient: false, remotePort: 5_000, now: now)
         // One of the victim's own, so that both sides' are there.
         _ = try? victim.open(DataChannelParameters(label: "own"), now: now)
         for _ in 0..<32 {
@@ -159,7 +160,8 @@ extension Seeds {
                 random.bytes(1 + random.number(below: 300)))
         case 4:  // SACK
             return SCTPChunk.make(
-                3, SCTPChunk.big(random.word()) + SCTPChunk.big(UInt32(100_000)) + [0, 1, 0, 1]
+                3,
+                SCTPChunk.big(random.word()) + SCTPChunk.big(UInt32(100_000)) + [0, 1, 0, 1]
                     + random.bytes(8))
         case 5:  // FORWARD TSN
             return SCTPChunk.make(
@@ -171,7 +173,8 @@ extension Seeds {
         case 8: return SCTPChunk.make(9, [0, UInt8(random.number(below: 14)), 0, 8] + random.bytes(4))
         default:  // INIT
             return SCTPChunk.make(
-                1, random.bytes(4) + SCTPChunk.big(UInt32(100_000)) + [1, 0, 1, 0] + random.bytes(4)
+                1,
+                random.bytes(4) + SCTPChunk.big(UInt32(100_000)) + [1, 0, 1, 0] + random.bytes(4)
                     + [0xC0, 0, 0, 4, 0x80, 8, 0, 6, 0xC0, 130, 0, 0])
         }
     }

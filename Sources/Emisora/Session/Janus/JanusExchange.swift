@@ -151,7 +151,7 @@ struct JanusExchange {
 
     mutating func handle(_ message: SignalingMessage, now: Instant) {
         switch message {
-        case .publish(let name): publish(name, now: now)
+        case .publish(let name, _): publish(name, now: now)
         case .unpublish(let name):
             guard stream == name else { return }
             stream = nil
@@ -170,6 +170,12 @@ struct JanusExchange {
         case .answer(let id, let sdp): answer(id, sdp, now: now)
         case .receive:
             emit(.message(.error(SignalingError(.notAllowed, "Janus has no WHIP encoders.", inReplyTo: "receive"))))
+        case .signal, .forceMute, .forceDisconnect:
+            emit(
+                .message(
+                    .error(
+                        SignalingError(
+                            .notAllowed, "To a Janus Emisora carries media alone.", inReplyTo: message.type))))
         default: break
         }
     }
@@ -253,17 +259,13 @@ struct JanusExchange {
         guard session != nil else { return send(.create, for: .create, now: now) }
         if !isWelcome, isJoined { return send(.claim, for: .claim, now: now) }
         if isWelcome, isHandleUsed, stream != nil, media == .none { dropHandle(now: now) }
-        guard let handle else { return attach(for: .attach, now: now) }
+        guard let handle else { return send(.attach, for: .attach, now: now) }
         guard isJoined else { return join(handle, now: now) }
         if isWelcome, let stream, media == .none {
             let id = SignalingProtocol.makeIdentifier(using: &random)
             media = .describing(id: id)
             emit(.message(.subscribe(subscription: id, stream: stream, sdp: "")))
         }
-    }
-
-    mutating func attach(for purpose: Purpose, now: Instant) {
-        send(.attach, for: purpose, now: now)
     }
 
     private mutating func join(_ handle: UInt64, now: Instant) {
