@@ -43,16 +43,19 @@ def test_three_browsers_watch_through_janus_also_after_it_was_killed(started, ja
     viewers = [watch(tab, janus, ROOM) for tab in (chromium, chromium.new_tab(), chromium.new_tab())]
     for viewer in viewers:
         wait_for_pictures(viewer)
+    counts = "[viewer.frames, viewer.turns, performance.now() / 1000]"
     with Beat() as beat:
-        before = [viewer.evaluate("viewer.frames") for viewer in viewers]
-        start = time.monotonic()
-        viewers[0].wait_for(f"performance.now() > {viewers[0].evaluate('performance.now()') + 4000}", 30)
-        rates = [
-            (viewer.evaluate("viewer.frames") - count) / (time.monotonic() - start)
-            for viewer, count in zip(viewers, before)]
-    print(f"pictures a second in three browsers behind Janus: {[f'{r:.1f}' for r in rates]} (machine {beat.share:.2f})")
-    # Tabs that are not in front show fewer; that they play is what counts there.
-    assert max(rates) >= 20 * beat.share and min(rates) > 0, rates
+        before = [viewer.evaluate(counts) for viewer in viewers]
+        viewers[0].wait_for(f"performance.now() / 1000 > {before[0][2] + 4}", 60)
+        after = [viewer.evaluate(counts) for viewer in viewers]
+    rates = []
+    for (frames, turns, start), (last_frame, last_turn, end) in zip(before, after):
+        rates.append(((last_turn - turns) / (end - start), (last_frame - frames) / (end - start)))
+    print(f"a second in three browsers behind Janus, turns to paint and pictures: {rates} (machine {beat.share:.2f})")
+    # Tabs that are not in front show fewer; that they play is what counts there. Nor can a page show more than it paints.
+    turns, shown = max(rates)
+    assert shown >= 20 * beat.share * min(1, turns / 30), rates
+    assert all(shown > 0 for _, shown in rates), rates
     for viewer in viewers:
         # The page looks at its statistics now and then, where it is not in front less often.
         viewer.wait_for("viewer.soundBytes > 0", 30, "sound")
