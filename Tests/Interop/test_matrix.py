@@ -12,6 +12,9 @@ SECONDS = 8
 RATE = 25
 #: Of both tones a root mean square of 0.1 / √2; codecs and resamplers may take or add a tenth.
 LEVEL = pytest.approx(0.0707, rel=0.15)
+#: Firefox begins smaller wherever a receiver gives feedback on the path, be it Chromium, and takes so many seconds to grow
+#: to the whole size; on a machine that cannot keep the pace it may stay smaller.
+GROWTH = {"firefox": 18}
 #: Of the publisher's own tone.
 FREQUENCY = pytest.approx(440, abs=6)
 
@@ -57,7 +60,7 @@ def test_publishes_to_a_peer_that_offers_and_to_one_that_answers(publish, connec
 def test_receives_from_a_peer_that_answers_and_from_one_that_offers(server, started, connections, join, name):
     room = join("demo")
     sending = room.publish(lambda: connections(name, sends=True))
-    frames = 30 * SECONDS
+    frames = 30 * (SECONDS + GROWTH.get(name, 0))
     watchers = {}
     start = time.monotonic()
     with Beat() as beat:
@@ -74,8 +77,7 @@ def test_receives_from_a_peer_that_answers_and_from_one_that_offers(server, star
         print(f"{name}, {offerer} offers: {figures['framesPerSecond']:.1f} pictures/s (machine {beat.share:.2f}), "
               f"level {figures['audioLevelP50']:.3f}, {figures['srtpCipher']}")
         assert figures["framesPerSecond"] >= RATE * beat.share, f"{offerer} offered: {figures}"
-        # The size is the sender's choice: Firefox begins smaller wherever a receiver gives feedback on the path, be it
-        # Chromium, and grows from there.
-        assert figures["frameWidth"] in ((320, 480, 640) if name == "firefox" else (640,))
+        may_be_smaller = name in GROWTH and beat.share < 0.9
+        assert figures["frameWidth"] in ((320, 480, 640) if may_be_smaller else (640,))
         assert 4 * figures["frameHeight"] == 3 * figures["frameWidth"]
         assert figures["audioLevelP50"] == LEVEL
