@@ -65,7 +65,8 @@ actor PublishWatcher {
                 captureError = error
                 Terminal.note("The source is over.")
                 return
-            case .streamPublished, .streamUnpublished, .subscriptionConnected, .subscriptionEnded, .captureReported:
+            case .streamPublished, .streamUnpublished, .subscriptionConnected, .receivingEnded, .subscriptionEnded,
+                .captureReported:
                 break
             }
         }

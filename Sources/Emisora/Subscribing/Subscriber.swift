@@ -129,6 +129,7 @@ final class Reception: TurnParticipant {
     func advance(now: Instant) {
         while let frame = peer.engine.pollVideoFrame(now: now) {
             lastPictureAt = now
+            guard subscriber.options.decodes else { continue }
             subscriber.video.push(frame)
             peer.engine.setVideoProcessingDelay(subscriber.video.processingDelay)
         }
@@ -138,7 +139,9 @@ final class Reception: TurnParticipant {
     /// The player's beat: what is heard is fetched every 20 ms, whether packets come or not.
     func turn(now: Instant) {
         while let due = nextAudioAt, due <= now {
-            if let output = peer.engine.popAudio(now: due) { subscriber.audio.push(output, timestamp: due) }
+            if let output = peer.engine.popAudio(now: due), subscriber.options.decodes {
+                subscriber.audio.push(output, timestamp: due)
+            }
             // Far behind, as after a suspended machine, the beat starts anew.
             nextAudioAt = now - due > .seconds(1) ? now + Self.audioInterval : due + Self.audioInterval
         }
