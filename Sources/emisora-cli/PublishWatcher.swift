@@ -71,7 +71,8 @@ actor PublishWatcher {
             case .forceDisconnected, .connectionCreated, .connectionDestroyed, .signalReceived, .requestRefused,
                 .streamPropertyChanged:
                 break
-            case .streamPublished, .streamUnpublished, .subscriptionConnected, .subscriptionEnded, .captureReported:
+            case .streamPublished, .streamUnpublished, .subscriptionConnected, .receivingEnded, .subscriptionEnded,
+                .captureReported:
                 break
             }
         }

@@ -8,6 +8,8 @@ actor StreamFollower {
     private let offerer: Offerer?
     private let receives: Bool
     private var wasConnected = false
+    /// Whether a stream is there now.
+    private var isReceiving = false
     /// Whether there is nothing to wait for.
     private var isHopeless = false
     private let sink: WatchSink
@@ -28,12 +30,19 @@ actor StreamFollower {
         for await event in session.events {
             switch event {
             case .streamPublished(let name): if !receives { await follow([name]) }
-            case .subscriptionConnected: wasConnected = true
+            case .subscriptionConnected:
+                wasConnected = true
+                isReceiving = true
             case .subscriptionEnded(_, let reason):
                 if subscriber != nil { Terminal.note("The stream ended (\(reason)); waiting for it to come back.") }
                 await keepFigures()
                 subscriber = nil
+                isReceiving = false
                 await receiveOrFollow()
+            case .receivingEnded(_, let error):
+                Terminal.note("emisora watch: \(error)")
+                // What flows goes on; without it there is nothing to wait for.
+                isHopeless = !isReceiving
             case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
             case .serverReported(let text): Terminal.note(text)
             case .reconnecting(let attempt, let reason): Terminal.note("\(reason) Attempt \(attempt) to come back.")

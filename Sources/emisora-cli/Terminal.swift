@@ -1,15 +1,18 @@
+import Emisora
 import Glibc
 
 /// Standard output for results, standard error for everything that a person watches.
+///
+/// What peers, servers and drivers say may be part of all of it: nothing leaves here that steers a terminal.
 enum Terminal {
-    /// One line on standard output.
-    static func result(_ line: String) {
-        write(line + "\n", to: STDOUT_FILENO)
+    /// One or more lines on standard output.
+    static func result(_ text: String) {
+        write(text.terminalLines + "\n", to: STDOUT_FILENO)
     }
 
     /// One line on standard error.
     static func note(_ line: String) {
-        write(line + "\n", to: STDERR_FILENO)
+        write(line.terminalLine + "\n", to: STDERR_FILENO)
     }
 
     private static func write(_ text: String, to descriptor: Int32) {

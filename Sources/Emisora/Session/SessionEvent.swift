@@ -37,6 +37,9 @@ public enum SessionEvent: Sendable {
     case subscriptionConnected(stream: String)
     /// A stream that we received is over.
     case subscriptionEnded(stream: String, reason: String)
+    /// HTTP encoders are not sent to us any more by this name (`nil`: by any), as when somebody else took it while the
+    /// connection to the server was lost. A stream that flows goes on; its subscriber, or one that waits, gets no other.
+    case receivingEnded(stream: String?, SessionError)
     /// A picture source failed while it was published.
     case captureFailed(stream: String, CaptureError)
     /// A source of ours reported something beside its frames: some were dropped or lost, or it is over.
