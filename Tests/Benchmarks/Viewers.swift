@@ -32,7 +32,7 @@ enum Viewers {
         options.decodes = false
         var sessions: [Session] = []
         for first in stride(from: 0, to: count, by: perSession) {
-            let session = try await Session.connect(to: url, options: Session.Options(addresses: .loopback))
+            let session = try await Session.connect(to: url)
             sessions.append(session)
             // One after the other, so that what a crowd costs at its coming is not what is measured.
             for _ in first..<min(count, first + perSession) {
@@ -40,11 +40,11 @@ enum Viewers {
             }
         }
         while true {
-            var waiting = false
+            var present = 0
             for session in sessions {
-                for viewer in await session.statistics().subscribers where viewer.framesReceived == 0 { waiting = true }
+                present += await session.statistics().subscribers.count { $0.framesReceived > 0 }
             }
-            guard waiting else { return sessions }
+            if present == count { return sessions }
             do { try await Task.sleep(for: .milliseconds(50)) } catch { throw .cancelled }
         }
     }
