@@ -4,6 +4,7 @@ import EmisoraDTLS
 import EmisoraICE
 import EmisoraPeerEngine
 import EmisoraRTP
+import EmisoraSTUN
 import EmisoraSimulation
 import Glibc
 
@@ -36,7 +37,7 @@ final class PacedCall {
             let context = try DTLSContext(certificate: Certificate(unixTime: 1_700_000_000, using: &random))
             return Engine(
                 configuration: PeerEngineTests.configuration(address, sends: sends),
-                security: try DTLSSRTPSecurity(context: context), pacer: CheckPacer(),
+                security: try DTLSSRTPSecurity(context: context), pacer: TransactionPacer(),
                 random: RandomSource(SeededRandom(seed)), now: start)
         }
         sender = try engine(PeerEngineTests.leftAddress, sends: true, seed: 1)

@@ -4,6 +4,7 @@ import EmisoraICE
 import EmisoraRTP
 import EmisoraSCTP
 import EmisoraSDP
+import EmisoraSTUN
 
 /// One peer connection without socket, thread or clock: ICE, transport security and media streams behind one surface.
 ///
@@ -80,7 +81,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     var remoteAudioLevel: HeaderExtensionValues.AudioLevel?
 
     package init(
-        configuration: PeerConfiguration, security: Security, pacer: CheckPacer,
+        configuration: PeerConfiguration, security: Security, pacer: TransactionPacer,
         random: RandomSource, now: Instant
     ) {
         self.configuration = configuration
