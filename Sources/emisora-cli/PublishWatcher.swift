@@ -51,6 +51,9 @@ actor PublishWatcher {
             case .reconnecting(let attempt, let reason):
                 Terminal.note("\(reason) Media goes on; attempt \(attempt) to come back.")
             case .subscriberFailed(_, let reason): Terminal.note("A viewer could not be reached: \(reason)")
+            case .iceConnectionStateChanged(_, _, .disconnected, let reason):
+                Terminal.note("The path to a viewer is interrupted: \(reason)")
+            case .selectedCandidatePairChanged(_, _, let pair): Terminal.note("Path to a viewer: \(pair.text)")
             case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
             case .serverReported(let text): Terminal.note(text)
             case .reconnected: Terminal.note("The signaling server is back.")
@@ -72,7 +75,7 @@ actor PublishWatcher {
                 .streamPropertyChanged:
                 break
             case .streamPublished, .streamUnpublished, .subscriptionConnected, .receivingEnded, .subscriptionEnded,
-                .captureReported:
+                .captureReported, .iceConnectionStateChanged:
                 break
             }
         }

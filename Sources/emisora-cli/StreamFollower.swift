@@ -43,6 +43,9 @@ actor StreamFollower {
                 Terminal.note("emisora watch: \(error)")
                 // What flows goes on; without it there is nothing to wait for.
                 isHopeless = !isReceiving
+            case .iceConnectionStateChanged(_, _, .disconnected, let reason):
+                Terminal.note("The path to the publisher is interrupted: \(reason)")
+            case .selectedCandidatePairChanged(_, _, let pair): Terminal.note("Path to the publisher: \(pair.text)")
             case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
             case .serverReported(let text): Terminal.note(text)
             case .reconnecting(let attempt, let reason): Terminal.note("\(reason) Attempt \(attempt) to come back.")
