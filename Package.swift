@@ -58,6 +58,7 @@ let package = Package(
         .target(
             name: "EmisoraSignalingProtocol",
             path: "Sources/Network/SignalingProtocol"),
+        .target(name: "EmisoraOperations", path: "Sources/Operations"),
         .target(
             name: "EmisoraCrypto", dependencies: ["EmisoraCore", "CEmisoraOpenSSL"], path: "Sources/Network/Crypto"),
         .target(name: "EmisoraSRTP", dependencies: ["EmisoraCore", "CEmisoraSRTP"], path: "Sources/Network/SRTP"),
@@ -155,14 +156,18 @@ let package = Package(
         .target(
             name: "EmisoraSignalingServer",
             dependencies: [
-                "CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingProtocol", "EmisoraTLS",
+                "CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraOperations", "EmisoraSignalingProtocol",
+                "EmisoraTLS",
             ],
             path: "signaling/Server"),
 
         // Floor 9
         .executableTarget(
             name: "emisora-cli",
-            dependencies: ["Emisora", "EmisoraFiles", "EmisoraMicrophone", "EmisoraScreen", "EmisoraSignalingServer"],
+            dependencies: [
+                "Emisora", "EmisoraFiles", "EmisoraMicrophone", "EmisoraOperations", "EmisoraScreen",
+                "EmisoraSignalingServer",
+            ],
             path: "Sources/emisora-cli"),
         .executableTarget(
             name: "signaling-server", dependencies: ["EmisoraSignalingServer"], path: "signaling/Executable"),
@@ -205,8 +210,8 @@ let package = Package(
         .testTarget(
             name: "EmisoraSignalingTests",
             dependencies: [
-                "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
-                "EmisoraSignalingServer",
+                "EmisoraCore", "EmisoraCrypto", "EmisoraOperations", "EmisoraSignalingClient",
+                "EmisoraSignalingProtocol", "EmisoraSignalingServer",
             ],
             path: "Tests/Signaling"),
         .testTarget(
@@ -217,6 +222,8 @@ let package = Package(
             name: "EmisoraICETests",
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
+        .testTarget(
+            name: "EmisoraOperationsTests", dependencies: ["EmisoraOperations"], path: "Tests/Operations"),
         .testTarget(name: "EmisoraTLSTests", dependencies: ["EmisoraCore", "EmisoraTLS"], path: "Tests/TLS"),
         .testTarget(
             name: "EmisoraTURNTests",
@@ -253,7 +260,9 @@ let package = Package(
             ],
             path: "Tests/Codecs"),
         .testTarget(
-            name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
+            name: "EmisoraCommandLineTests",
+            dependencies: ["Emisora", "EmisoraOperations", "EmisoraSignalingServer", "emisora-cli"],
+            path: "Tests/CommandLine"),
         .target(
             name: "CEmisoraClockedCard", path: "Tests/Microphone/ClockedCard",
             linkerSettings: [.linkedLibrary("asound"), .linkedLibrary("m")]),

@@ -1,4 +1,5 @@
 import Emisora
+import EmisoraOperations
 import EmisoraSignalingServer
 import Glibc
 
@@ -34,7 +35,8 @@ struct NetworkArguments {
                 change { $0.username = name }
                 return !name.isEmpty
             },
-            .init(name: "ice-credential", values: "PASSWORD", help: "password for TURN servers") { password in
+            .init(name: "ice-credential", values: "PASSWORD", help: "password for TURN servers", isSecret: true) {
+                password in
                 change { $0.credential = password }
                 return true
             },
@@ -58,8 +60,10 @@ struct NetworkArguments {
                 change { $0.tokenFile = file }
                 return !file.isEmpty
             },
-            .init(name: "token", values: "TOKEN", help: "the same; other users of the machine can read it here") {
-                text in
+            .init(
+                name: "token", values: "TOKEN", help: "the same; other users of the machine can read it here",
+                isSecret: true
+            ) { text in
                 change { $0.token = text }
                 return isToken(text)
             },

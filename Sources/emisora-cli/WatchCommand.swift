@@ -1,4 +1,5 @@
 import Emisora
+import EmisoraOperations
 
 /// `emisora watch`: a stream of a room, decoded and counted.
 struct WatchCommand {
@@ -14,7 +15,7 @@ struct WatchCommand {
     private var network = NetworkArguments()
     private var sessionOptions = Session.Options()
 
-    static let usage = "emisora watch ws://HOST:PORT/ROOM|wss://HOST/ROOM [options]"
+    private var log = LogSettings()
 
     private init() {}
 
@@ -34,9 +35,27 @@ struct WatchCommand {
         self = box.command
         self.url = url
         sessionOptions = try network.sessionOptions()
+        Terminal.use(log)
     }
 
-    static var help: String { usage + "\n" + Arguments.help(options(Box())) }
+    static var manual: ProgramManual {
+        var manual = ProgramManual(
+            program: "emisora watch", purpose: "receives a stream of a room, or of a WHEP server, and counts it",
+            synopses: ["ws://HOST:PORT/ROOM|wss://HOST/ROOM [options]", "http(s)://HOST/WHEP-ENDPOINT [options]"],
+            options: options(Box()))
+        manual.notes = [
+            "It ends with one JSON line of figures on standard output, named as in W3C webrtc-stats. A stream that is not "
+                + "there yet, or goes away, is waited for."
+        ]
+        manual.environment = [("EMISORA_TOKEN", "The access token, where neither --token nor --token-file gives one.")]
+        manual.exitCodes = [
+            (0, "as many pictures as asked for were decoded"), (1, "fewer were"),
+            (2, "wrong arguments; the line says which"),
+        ]
+        manual.examples = ["emisora watch ws://127.0.0.1:8080/demo --frames 100 --save frame.png"]
+        manual.seeAlso = ["emisora", "emisora-publish", "emisora-serve"]
+        return manual
+    }
 
     private static func options(_ box: Box) -> [Arguments.Option] {
         func set<Value>(_ path: WritableKeyPath<WatchCommand, Value>, _ value: Value?) -> Bool {
@@ -67,7 +86,8 @@ struct WatchCommand {
             .init(name: "stream", values: Arguments.name, help: "which stream of the room (the first)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? .some(.some($0)) : nil)
             },
-        ] + NetworkArguments.options { change in change(&box.command.network) }
+        ] + LogSettings.options { change in change(&box.command.log) }
+            + NetworkArguments.options { change in change(&box.command.network) }
     }
 
     func run() async -> Int32 {
@@ -77,10 +97,10 @@ struct WatchCommand {
             Terminal.result(WatchFigures().jsonLine)
             return 1
         } catch SessionError.invalidURL(let url) {
-            Terminal.note(Arguments.invalidURL(url))
+            Terminal.note(Arguments.invalidURL(url), as: "arguments.wrong", .error)
             return 2
         } catch {
-            Terminal.note("emisora watch: \(error)")
+            Terminal.note("emisora watch: \(error)", as: "watch.failed", .error)
             return 1
         }
     }
@@ -109,7 +129,9 @@ struct WatchCommand {
         Terminal.result(figures.jsonLine)
         try packets.finish()
         if !isComplete {
-            Terminal.note("emisora watch: \(sink.count) of \(frames) pictures were decoded.")
+            Terminal.note(
+                "emisora watch: \(sink.count) of \(frames) pictures were decoded.", as: "watch.incomplete", .error,
+                ["framesDecoded": .integer(sink.count), "framesWanted": .integer(frames)])
         }
         return isComplete ? 0 : 1
     }

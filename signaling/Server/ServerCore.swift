@@ -26,6 +26,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         var origins = OriginPolicy.any
         /// STUN and TURN servers that are handed out to all who join.
         var iceServers = ICEServerList()
+        /// Whether figures are read elsewhere than from the loop itself.
+        var publishesMetrics = false
 
         init() {}
     }
@@ -36,6 +38,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     private let settings: Settings
+    private(set) var counters = ServerCounters()
     private var directory: Directory
     private var endpoints: EndpointGateway<Random>
     private var clients: [ConnectionID: Client] = [:]
@@ -73,12 +76,15 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     mutating func received(_ message: [UInt8], from connection: ConnectionID, now: Instant) {
         guard spendAllowance(of: connection, now: now) else { return }
         do {
-            directory.handle(try SignalingMessage(json: message), from: connection)
+            let message = try SignalingMessage(json: message)
+            counters.received(message)
+            directory.handle(message, from: connection)
         } catch {
             directory.refuse(error, to: connection)
         }
-        if joinDeadlines[connection] != nil, directory.hasJoined(connection) {
+        if let deadline = joinDeadlines[connection], directory.hasJoined(connection) {
             joinDeadlines[connection] = nil
+            counters.joined(after: settings.limits.strangerTimeout - (deadline - now))
             outputs.append(.admitted(connection))
         }
         settle()
@@ -160,6 +166,25 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         return page.adding("Cache-Control", "no-store")
     }
 
+    // MARK: What is there
+
+    func hasJoined(_ connection: ConnectionID) -> Bool { directory.hasJoined(connection) }
+
+    /// The room that it has joined, and its participant's id there.
+    func place(of connection: ConnectionID) -> (room: String, id: String)? {
+        guard let participant = directory.participants[connection], let room = participant.room else { return nil }
+        return (room, participant.id)
+    }
+
+    var httpSessionCount: Int { endpoints.sessions.count }
+
+    var load: ServerLoad {
+        var load = directory.load
+        load.websockets = clients.count
+        load.httpSessions = endpoints.sessionCounts
+        return load
+    }
+
     // MARK: Time
 
     var nextDeadline: Instant? {
@@ -194,6 +219,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
             case .send(let message, let connection) where endpoints.owns(connection):
                 endpoints.handle(message, for: connection, directory: &directory)
             case .send(let message, let connection):
+                counters.sent(message)
                 outputs.append(.send(message.json(), to: connection))
             case .close(let connection):
                 outputs.append(.close(connection))

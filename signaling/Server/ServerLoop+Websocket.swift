@@ -13,6 +13,8 @@ extension ServerLoop {
         var queuedBytes = 0
         var closesWhenSent = false
         var isTooSlow = false
+        /// Closed with 1001, since the server ends.
+        var goesAway = false
     }
 
     /// What the request for a connection said.
@@ -24,9 +26,19 @@ extension ServerLoop {
     /// Whether the request may become a websocket: nothing else can be upgraded to, and no page of a foreign origin may.
     func confirmUpgrade(_ socket: OpaquePointer) -> Int32 {
         guard header(WSI_TOKEN_UPGRADE, of: socket)?.lowercased() == "websocket" else { return -1 }
-        guard !origins.allows(origin(of: socket), host: header(WSI_TOKEN_HOST, of: socket)) else { return 0 }
-        let refusal = HTTPResponse.problem(
-            403, "Pages of this origin may not connect; the operator allows them by --allow-origin.")
+        let refusal: HTTPResponse
+        if pages.isAlone {
+            refusal = .problem(404, "There is no signaling at this address.")
+        } else if drainState != nil {
+            count(refusal: .draining)
+            refusal = OperationsPages.draining
+        } else if !origins.allows(origin(of: socket), host: header(WSI_TOKEN_HOST, of: socket)) {
+            count(refusal: .origin)
+            refusal = .problem(
+                403, "Pages of this origin may not connect; the operator allows them by --allow-origin.")
+        } else {
+            return 0
+        }
         write(refusal.serialized(head: false, keepAlive: false), to: socket, LWS_WRITE_HTTP_FINAL)
         return -1
     }
@@ -43,12 +55,15 @@ extension ServerLoop {
         sockets[socket] = Socket(connection: connection)
         socketOfConnection[connection] = socket
         gate.became(stranger: socket, now: .monotonic)
+        // It was let in before the end began.
+        if drainState != nil { goAway(socket) }
     }
 
     func received(_ socket: OpaquePointer, _ fragment: UnsafeRawBufferPointer) -> Int32 {
         guard sockets[socket] != nil else { return -1 }
         let limit = SignalingProtocol.maximumMessageSize
         sockets[socket]?.incomingCount += fragment.count
+        traffic.receivedBytes &+= UInt64(fragment.count)
         let count = sockets[socket]?.incomingCount ?? 0
         if count <= limit {
             sockets[socket]?.incoming.append(contentsOf: fragment)
@@ -78,6 +93,7 @@ extension ServerLoop {
         guard let waiting = sockets[socket], !waiting.closesWhenSent else { return }
         if waiting.queuedBytes + message.count > limits.backlogBytes {
             sockets[socket]?.isTooSlow = true
+            count(refusal: .slowReader)
             // A reader that reads nothing never becomes writable: the connection ends by the clock.
             hangUp(socket)
             return
@@ -97,7 +113,10 @@ extension ServerLoop {
 
     func sendNext(_ socket: OpaquePointer) -> Int32 {
         guard let waiting = sockets[socket], !waiting.isTooSlow else { return -1 }
-        guard let message = waiting.queue.first else { return waiting.closesWhenSent ? -1 : 0 }
+        guard let message = waiting.queue.first else {
+            if waiting.goesAway { lws_close_reason(socket, LWS_CLOSE_STATUS_GOINGAWAY, nil, 0) }
+            return waiting.closesWhenSent ? -1 : 0
+        }
         sockets[socket]?.queue.removeFirst()
         sockets[socket]?.queuedBytes -= message.count
         guard write(message, to: socket, LWS_WRITE_TEXT) else { return -1 }
@@ -107,6 +126,7 @@ extension ServerLoop {
     /// Hands bytes to libwebsockets, which sends or keeps all of them; `false`: the connection is broken.
     @discardableResult
     func write(_ bytes: [UInt8], to socket: OpaquePointer, _ kind: lws_write_protocol) -> Bool {
+        traffic.sentBytes &+= UInt64(bytes.count)
         let front = emisora_lws_pre()
         var buffer = [UInt8](repeating: 0, count: front)
         buffer.append(contentsOf: bytes)

@@ -1,5 +1,5 @@
+import EmisoraOperations
 import EmisoraSignalingProtocol
-import Glibc
 
 /// What follows from a configuration before anything is listened at: files read, addresses resolved, and where the server
 /// may be reached from.
@@ -9,12 +9,12 @@ struct ServerSetup: Sendable {
     let certificateFiles: CertificateFiles?
 
     init(
-        _ configuration: SignalingServer.Configuration, onNotice: (String) -> Void
+        _ configuration: SignalingServer.Configuration, log: Log
     ) throws(SignalingServerError) {
-        let secret = try Self.secret(configuration.secretFile, atLeast: TokenKey.minimumByteCount, onNotice)
+        let secret = try Self.secret(configuration.secretFile, atLeast: TokenKey.minimumByteCount, log)
         // TURN's secret is as long as its operator made it.
-        let turnSecret = try Self.secret(configuration.turnSecretFile, atLeast: 1, onNotice)
-        address = try Self.address(configuration, hasSecret: secret != nil, onNotice)
+        let turnSecret = try Self.secret(configuration.turnSecretFile, atLeast: 1, log)
+        address = try Self.address(configuration, hasSecret: secret != nil, log)
         switch (configuration.certificateFile, configuration.keyFile) {
         case (nil, nil): certificateFiles = nil
         case (let certificate?, let key?): certificateFiles = CertificateFiles(certificate: certificate, key: key)
@@ -23,11 +23,12 @@ struct ServerSetup: Sendable {
         var settings = ServerLoop.Core.Settings()
         settings.answerTimeout = configuration.answerTimeout
         settings.limits = configuration.limits
-        settings.access = secret.map { AccessPolicy(key: TokenKey($0), unixTime: Self.unixTime) } ?? .open
-        settings.iceServers = ICEServerList(configuration.iceServers, secret: turnSecret, unixTime: Self.unixTime)
+        settings.access = secret.map { AccessPolicy(key: TokenKey($0), unixTime: UnixClock.now) } ?? .open
+        settings.iceServers = ICEServerList(configuration.iceServers, secret: turnSecret, unixTime: UnixClock.now)
         settings.origins = OriginPolicy(
             listed: configuration.allowedOrigins,
             own: secret == nil && address.isLoopback ? .loopback : .server(isTLS: certificateFiles != nil))
+        if case .at = configuration.metrics { settings.publishesMetrics = true }
         self.settings = settings
     }
 
@@ -37,40 +38,42 @@ struct ServerSetup: Sendable {
     }
 
     private static func secret(
-        _ path: String?, atLeast minimum: Int, _ onNotice: (String) -> Void
+        _ path: String?, atLeast minimum: Int, _ log: Log
     ) throws(SignalingServerError) -> SecretFile? {
         guard let path else { return nil }
         let secret = try SecretFile(path: path, atLeast: minimum)
-        if secret.isReadableByOthers { onNotice("\(path) may be read by others: chmod 600 \(path)") }
+        if secret.isReadableByOthers {
+            log.record(
+                .warning, "secret.readableByOthers", "\(path) may be read by others: chmod 600 \(path)",
+                ["file": .text(path)])
+        }
         return secret
     }
 
     private static func address(
-        _ configuration: SignalingServer.Configuration, hasSecret: Bool, _ onNotice: (String) -> Void
+        _ configuration: SignalingServer.Configuration, hasSecret: Bool, _ log: Log
     ) throws(SignalingServerError) -> ListenAddress {
         let wanted = try ListenAddress(host: configuration.host, port: configuration.port)
         guard !hasSecret else { return wanted }
         if wanted.isLoopback {
-            onNotice("Without --secret-file the server is for this machine alone, where everybody may join.")
+            log.record(
+                .info, "access.thisMachine",
+                "Without --secret-file the server is for this machine alone, where everybody may join.")
             return wanted
         }
         if configuration.isInsecurelyOpen {
-            onNotice(
+            log.record(
+                .warning, "access.everybody",
                 "WARNING: whoever reaches \(wanted.host) may publish and watch in every room, since --insecure-open is "
                     + "given and --secret-file is not.")
             return wanted
         }
         let loopback = try ListenAddress(host: wanted.isIPv6 ? "::1" : "127.0.0.1", port: configuration.port)
-        onNotice(
+        log.record(
+            .warning, "access.thisMachine",
             "Without --secret-file the server is for this machine alone: it listens at \(loopback.host), not at "
                 + "\(wanted.host). To be reached from elsewhere it needs --secret-file FILE (`openssl rand -hex 32 > FILE`; "
                 + "`emisora token` makes tokens), or --insecure-open, with which everybody may join.")
         return loopback
-    }
-
-    @Sendable private static func unixTime() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 }
