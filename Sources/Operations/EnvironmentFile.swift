@@ -19,13 +19,13 @@ package enum EnvironmentFile {
         for (index, line) in lines.enumerated() {
             let line = trimmed(line)
             guard let first = line.first, first != "#", first != ";" else { continue }
-            guard let equals = line.firstIndex(of: "="), isName(line[..<equals]),
+            guard let equals = line.firstIndex(of: "="), isName(trimmed(line[..<equals])),
                 let value = unquoted(trimmed(line[line.index(after: equals)...]))
             else {
                 // What stands there may be a secret in the wrong place: it is not repeated.
                 throw OptionError(description: "\(path), line \(index + 1): it is not NAME=value")
             }
-            entries.append(Entry(name: String(line[..<equals]), value: value, line: index + 1))
+            entries.append(Entry(name: String(trimmed(line[..<equals])), value: value, line: index + 1))
         }
         return entries
     }

@@ -134,8 +134,23 @@ final class RawWebsocket {
         socket.send(frame + [0, 0, 0, 0] + payload)
     }
 
-    /// The next text frame (shorter than 64 KiB); pings are passed over.
+    /// The next text frame (shorter than 64 KiB); others are passed over.
     func receive() throws -> String {
+        while true {
+            let (opcode, payload) = try frame()
+            if opcode == 1 { return String(decoding: payload, as: UTF8.self) }
+        }
+    }
+
+    /// The code that the server closes with; what it sends before is passed over.
+    func closeCode() throws -> Int {
+        while true {
+            let (opcode, payload) = try frame()
+            if opcode == 8, payload.count >= 2 { return Int(payload[0]) << 8 | Int(payload[1]) }
+        }
+    }
+
+    private func frame() throws -> (opcode: UInt8, payload: [UInt8]) {
         while true {
             if bytes.count >= 2 {
                 let short = Int(bytes[1] & 127)
@@ -143,11 +158,8 @@ final class RawWebsocket {
                 if bytes.count >= header {
                     let length = short == 126 ? Int(bytes[2]) << 8 | Int(bytes[3]) : short
                     if bytes.count >= header + length {
-                        let opcode = bytes[0] & 15
-                        let payload = Array(bytes[header..<header + length])
-                        bytes.removeFirst(header + length)
-                        if opcode == 1 { return String(decoding: payload, as: UTF8.self) }
-                        continue
+                        defer { bytes.removeFirst(header + length) }
+                        return (bytes[0] & 15, Array(bytes[header..<header + length]))
                     }
                 }
             }

@@ -1,5 +1,6 @@
 import CEmisoraWebsockets
 import EmisoraCore
+import EmisoraOperations
 import EmisoraSignalingProtocol
 
 /// Websocket connections: messages put together from fragments, and sent one by one.
@@ -13,6 +14,8 @@ extension ServerLoop {
         var queuedBytes = 0
         var closesWhenSent = false
         var isTooSlow = false
+        /// Of the participant that it is, for the log.
+        var place: [String: Log.Value]?
         /// Closed with 1001, since the server ends.
         var goesAway = false
     }

@@ -259,8 +259,9 @@ final class ServerLoop: @unchecked Sendable {
                 guard let socket = socketOfConnection[connection] else { continue }
                 closeWhenSent(socket)
             case .admitted(let connection):
-                if let socket = socketOfConnection[connection] { gate.became(known: socket) }
-                log.record(.debug, "participant.joined", "A participant joined.", describe(connection))
+                guard let socket = socketOfConnection[connection] else { continue }
+                gate.became(known: socket)
+                joined(socket)
             case .respond(let response, let request):
                 guard let socket = exchangeOfRequest[request] else { continue }
                 accept(response, for: socket)
@@ -277,8 +278,8 @@ final class ServerLoop: @unchecked Sendable {
         upgrades[socket] = nil
         if let ended = sockets.removeValue(forKey: socket) {
             socketOfConnection[ended.connection] = nil
-            if core.hasJoined(ended.connection) {
-                log.record(.debug, "participant.left", "A participant is gone.", describe(ended.connection))
+            if let place = ended.place {
+                log.record(.debug, "participant.left", "A participant is gone.", place)
             }
             core.closed(ended.connection)
         }

@@ -38,9 +38,11 @@ extension ServerLoop {
     }
 
     /// Names that others in the room know, too; nothing by which somebody could act for a participant.
-    func describe(_ connection: Core.ConnectionID) -> [String: Log.Value] {
-        guard let (room, id) = core.place(of: connection) else { return [:] }
-        return ["room": .text(room), "participant": .text(id)]
+    func joined(_ socket: OpaquePointer) {
+        guard let connection = sockets[socket]?.connection, let (room, id) = core.place(of: connection) else { return }
+        let place: [String: Log.Value] = ["room": .text(room), "participant": .text(id)]
+        sockets[socket]?.place = place
+        log.record(.debug, "participant.joined", "A participant joined.", place)
     }
 
     func publishMetrics() {
