@@ -73,7 +73,8 @@ extension ServerLoop {
 
     /// Responses that the core has no part in.
     func operationsResponse(to request: HTTPRequest) -> HTTPResponse? {
-        if request.path == "/metrics" { publishMetrics() }
+        // Counting costs what there is to count, which is nobody's to ask for but theirs.
+        if request.path == "/metrics", pages.readers == .thisMachine, request.isLocal { publishMetrics() }
         if let response = pages.response(to: request) { return response }
         return drainState != nil && request.method == .post ? OperationsPages.draining : nil
     }
