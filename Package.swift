@@ -27,6 +27,7 @@ let package = Package(
         .target(
             name: "CEmisoraOpenSSL", path: "Sources/C/OpenSSL",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CEmisoraSCTP", path: "Sources/C/SCTP", linkerSettings: [.linkedLibrary("usrsctp")]),
         .target(name: "CEmisoraYUV", path: "Sources/C/YUV", linkerSettings: [.linkedLibrary("yuv")]),
         .target(
             name: "CEmisoraWebsockets", path: "Sources/C/Websockets",
@@ -59,6 +60,7 @@ let package = Package(
             name: "EmisoraSignalingProtocol",
             path: "Sources/Network/SignalingProtocol"),
         .target(name: "EmisoraOperations", path: "Sources/Operations"),
+        .target(name: "EmisoraJanusProtocol", path: "Sources/Network/JanusProtocol"),
         .target(
             name: "EmisoraCrypto", dependencies: ["EmisoraCore", "CEmisoraOpenSSL"], path: "Sources/Network/Crypto"),
         .target(name: "EmisoraSRTP", dependencies: ["EmisoraCore", "CEmisoraSRTP"], path: "Sources/Network/SRTP"),
@@ -84,13 +86,15 @@ let package = Package(
         .target(
             name: "EmisoraCongestionControl", dependencies: ["EmisoraCore", "EmisoraRTP"],
             path: "Sources/Network/CongestionControl"),
+        .target(
+            name: "EmisoraSCTP", dependencies: ["CEmisoraSCTP", "EmisoraCore"], path: "Sources/Network/SCTP"),
 
         // Floor 4
         .target(
             name: "EmisoraPeerEngine",
             dependencies: [
                 "EmisoraCongestionControl", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraRTP",
-                "EmisoraSDP", "EmisoraSRTP", "EmisoraSTUN",
+                "EmisoraSCTP", "EmisoraSDP", "EmisoraSRTP", "EmisoraSTUN",
             ],
             path: "Sources/Network/PeerEngine"),
 
@@ -119,8 +123,11 @@ let package = Package(
             path: "Sources/Network/EventLoop"),
         .target(
             name: "EmisoraSignalingClient",
-            dependencies: ["CEmisoraWebsockets", "EmisoraSignalingProtocol"],
+            dependencies: ["EmisoraSignalingProtocol", "EmisoraWebsocketClient"],
             path: "Sources/Network/SignalingClient"),
+        .target(
+            name: "EmisoraWebsocketClient", dependencies: ["CEmisoraWebsockets"],
+            path: "Sources/Network/WebsocketClient"),
 
         .target(name: "EmisoraHTTPClient", dependencies: ["CEmisoraCurl"], path: "Sources/Network/HTTPClient"),
 
@@ -129,10 +136,9 @@ let package = Package(
             name: "Emisora",
             dependencies: [
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
-                "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing",
-                "EmisoraRTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
-                "EmisoraTLS", "EmisoraTURN",
-                "EmisoraVideo",
+                "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE", "EmisoraJanusProtocol", "EmisoraPeerEngine",
+                "EmisoraProcessing", "EmisoraRTP", "EmisoraSCTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient",
+                "EmisoraSignalingProtocol", "EmisoraTLS", "EmisoraTURN", "EmisoraVideo", "EmisoraWebsocketClient",
             ],
             path: "Sources/Emisora"),
 
@@ -199,8 +205,9 @@ let package = Package(
             name: "EmisoraTests",
             dependencies: [
                 "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
-                "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSTUN",
-                "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraHTTPClient", "EmisoraICE", "EmisoraJanusProtocol", "EmisoraPeerEngine", "EmisoraSDP",
+                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraWebsocketClient",
             ],
             path: "Tests/Emisora"),
         .testTarget(name: "EmisoraHTTPClientTests", dependencies: ["EmisoraHTTPClient"], path: "Tests/HTTPClient"),
@@ -224,6 +231,9 @@ let package = Package(
             path: "Tests/ICE"),
         .testTarget(
             name: "EmisoraOperationsTests", dependencies: ["EmisoraOperations"], path: "Tests/Operations"),
+        .testTarget(
+            name: "EmisoraSCTPTests", dependencies: ["EmisoraCore", "EmisoraSCTP", "EmisoraSimulation"],
+            path: "Tests/SCTP"),
         .testTarget(name: "EmisoraTLSTests", dependencies: ["EmisoraCore", "EmisoraTLS"], path: "Tests/TLS"),
         .testTarget(
             name: "EmisoraTURNTests",

@@ -63,7 +63,7 @@ package struct OptionTable {
             }
             let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let index = options.firstIndex(where: { "--\($0.name)" == parts[0] }) else {
-                let known = options.map { "--\($0.name)" }.joined(separator: ", ")
+                let known = options.filter { !$0.isHidden }.map { "--\($0.name)" }.joined(separator: ", ")
                 throw OptionError(description: "\(parts[0]): unknown option; allowed: \(known)")
             }
             let origin = "--\(options[index].name)"
@@ -101,7 +101,7 @@ package struct OptionTable {
                     $0.variable == entry.name || $0.otherVariables.contains(entry.name)
                 })
             else {
-                let known = options.map(\.variable).joined(separator: ", ")
+                let known = options.filter { !$0.isHidden }.map(\.variable).joined(separator: ", ")
                 throw OptionError(
                     description: "\(path), line \(entry.line): \(entry.name) is no option; allowed: \(known)")
             }

@@ -20,7 +20,7 @@ package struct ProgramManual {
         self.program = program
         self.purpose = purpose
         self.synopses = synopses
-        self.options = options
+        self.options = options.filter { !$0.isHidden }
     }
 
     /// Of the man page, without its section: `emisora-publish`.

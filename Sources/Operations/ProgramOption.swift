@@ -16,6 +16,8 @@ package struct ProgramOption {
     package let isRepeatable: Bool
     /// Whether its value must not be repeated to anybody.
     package let isSecret: Bool
+    /// Whether it is for the project's own tests, and in no list of what there is.
+    package let isHidden: Bool
     /// Names of environment variables that count after its own.
     package let otherVariables: [String]
     /// Takes the value; `false` when it is not allowed.
@@ -23,13 +25,14 @@ package struct ProgramOption {
 
     package init(
         name: String, values: String, help: String, isRepeatable: Bool = false, isSecret: Bool = false,
-        otherVariables: [String] = [], accept: @escaping (String) -> Bool
+        isHidden: Bool = false, otherVariables: [String] = [], accept: @escaping (String) -> Bool
     ) {
         self.name = name
         self.values = values
         self.help = help
         self.isRepeatable = isRepeatable
         self.isSecret = isSecret
+        self.isHidden = isHidden
         self.otherVariables = otherVariables
         self.accept = accept
     }

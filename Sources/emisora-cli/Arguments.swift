@@ -28,12 +28,12 @@ struct Arguments {
     /// The one line for a URL that is none of a room.
     static func invalidURL(_ url: String) -> String {
         "URL: \(shown(url)) is not allowed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM, with a ROOM of \(name); "
-            + "or http(s)://HOST/… of a WHIP or WHEP endpoint"
+            + "or http(s)://HOST/… of a WHIP or WHEP endpoint, or janus(s)://HOST:PORT/ROOM"
     }
 
-    /// A room's, or an HTTP endpoint's.
+    /// A room's, also of a Janus, or an HTTP endpoint's.
     static func isSession(_ url: String) -> Bool {
-        ["ws://", "wss://", "http://", "https://"].contains { url.hasPrefix($0) }
+        ["ws://", "wss://", "http://", "https://", "janus://", "januss://"].contains { url.hasPrefix($0) }
     }
 
     /// `640x480`.

@@ -17,6 +17,7 @@ struct NetworkArguments {
     private var certificateFile: String?
     private var token: String?
     private var tokenFile: String?
+    private var janus = JanusArguments()
 
     /// The options' table; each value goes through `change`.
     static func options(_ change: @escaping ((inout NetworkArguments) -> Void) -> Void) -> [Arguments.Option] {
@@ -106,7 +107,7 @@ struct NetworkArguments {
                 change { $0.natAddresses.append(ip) }
                 return true
             },
-        ]
+        ] + JanusArguments.options { inner in change { inner(&$0.janus) } }
     }
 
     /// What can be sent in a header: no JWT has anything else.
@@ -121,7 +122,7 @@ struct NetworkArguments {
     }
 
     /// - Throws: `Arguments.Usage` where options do not fit together.
-    func sessionOptions() throws -> Session.Options {
+    func sessionOptions(for url: String) throws -> Session.Options {
         let isRelay = urls.contains { $0.lowercased().hasPrefix("turn") }
         guard !isRelay || (username != nil && credential != nil) else {
             throw Arguments.Usage(
@@ -132,7 +133,7 @@ struct NetworkArguments {
             iceServers: urls.isEmpty ? [] : [ICEServer(urls: urls, username: username, credential: credential)],
             iceTransportPolicy: isRelayOnly ? .relay : .all, ports: ports, usesTCPCandidates: usesTCPCandidates,
             natAddresses: natAddresses, certificateAuthorities: certificateAuthorities,
-            certificateFile: certificateFile, token: try accessToken())
+            certificateFile: certificateFile, token: try accessToken(), janus: try janus.options(for: url))
     }
 
     /// The option counts before the file, the file before the environment.
@@ -144,12 +145,16 @@ struct NetworkArguments {
             guard Self.isToken(value) else { throw Arguments.Usage(description: "EMISORA_TOKEN: it holds no token") }
             return value
         }
+        return try Self.secret(in: tokenFile, option: "token-file")
+    }
+
+    static func secret(in path: String, option: String) throws -> String {
         do throws(SignalingServerError) {
-            let token = String(decoding: try SecretFile(path: tokenFile, atLeast: 1).bytes, as: UTF8.self)
-            guard Self.isToken(token) else { throw .secretFile(path: tokenFile, reason: "it holds no token") }
-            return token
+            let secret = String(decoding: try SecretFile(path: path, atLeast: 1).bytes, as: UTF8.self)
+            guard isToken(secret) else { throw .secretFile(path: path, reason: "it holds no token") }
+            return secret
         } catch {
-            throw Arguments.Usage(description: "--token-file: \(error)")
+            throw Arguments.Usage(description: "--\(option): \(error)")
         }
     }
 }

@@ -36,7 +36,7 @@ struct PublishCommand {
         }
         self = box.command
         self.url = url
-        sessionOptions = try network.sessionOptions()
+        sessionOptions = try network.sessionOptions(for: url)
         Terminal.use(log)
     }
 

@@ -57,6 +57,7 @@ actor PublishWatcher {
                 Terminal.note("A viewer could not be reached: \(reason)", as: "viewer.failed", .warning)
             case .iceServerFailed(let url, let reason):
                 Terminal.note("\(url): \(reason)", as: "iceServer.failed", .warning, ["url": .text(url)])
+            case .serverReported(let text): Terminal.note(text, as: "server.reported")
             case .signalingRestored: Terminal.note("The signaling server is back.", as: "signaling.restored")
             case .captureFailed(_, let error):
                 Terminal.note("Capture failed: \(error)", as: "capture.failed", .error)

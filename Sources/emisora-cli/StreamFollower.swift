@@ -39,6 +39,7 @@ actor StreamFollower {
                 await receiveOrFollow()
             case .iceServerFailed(let url, let reason):
                 Terminal.note("\(url): \(reason)", as: "iceServer.failed", .warning, ["url": .text(url)])
+            case .serverReported(let text): Terminal.note(text, as: "server.reported")
             case .signalingLost(let reason):
                 Terminal.note("\(reason) Trying again.", as: "signaling.lost", .warning)
             default: break

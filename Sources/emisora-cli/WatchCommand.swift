@@ -34,7 +34,7 @@ struct WatchCommand {
         }
         self = box.command
         self.url = url
-        sessionOptions = try network.sessionOptions()
+        sessionOptions = try network.sessionOptions(for: url)
         Terminal.use(log)
     }
 

@@ -16,6 +16,9 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     enum Output: Equatable, Sendable {
         case send(SignalingMessage, to: ConnectionID)
+        /// What another participant says, or brings about: it counts as that one's. Where it does not fit, and `canFail`,
+        /// call `relayFailed`.
+        case relay(SignalingMessage, from: ConnectionID, to: ConnectionID, canFail: Bool)
         /// The connection has left; close it once everything sent has gone out.
         case close(ConnectionID)
     }
@@ -180,11 +183,14 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
                 connection, subscription: subscription, stream: stream, in: try room(of: connection, message), message)
         case .offer(let subscription, _), .answer(let subscription, _), .candidate(let subscription, _):
             let other = try counterpart(of: connection, subscription, message)
-            outputs.append(.send(message, to: other))
+            outputs.append(.relay(message, from: connection, to: other, canFail: true))
         case .bye(let subscription, let reason):
             let other = try counterpart(of: connection, subscription, message)
             if let room = participants[connection]?.room { rooms[room]?.subscriptions[subscription] = nil }
-            outputs.append(.send(.subscriptionEnded(subscription: subscription, reason: reason), to: other))
+            outputs.append(
+                .relay(
+                    .subscriptionEnded(subscription: subscription, reason: reason), from: connection, to: other,
+                    canFail: false))
         case .welcome, .streamPublished, .streamUnpublished, .participantJoined, .participantLeft,
             .receiving, .ingest, .subscriptionEnded, .error:
             throw SignalingError(.notAllowed, "Only the server sends this message.", inReplyTo: message.type)

@@ -6,18 +6,21 @@ import EmisoraSignalingProtocol
 /// Websocket connections: messages put together from fragments, and sent one by one.
 extension ServerLoop {
     struct Socket {
-        var connection: Core.ConnectionID
-        var incoming: [UInt8] = []
-        /// Bytes of the current message, kept or not.
-        var incomingCount = 0
-        var queue: [[UInt8]] = []
-        var queuedBytes = 0
+        /// `nil`: one that has its messages sent back.
+        var connection: Core.ConnectionID?
+        var incoming = IncomingMessage()
+        var queue: [Outgoing] = []
         var closesWhenSent = false
         var isTooSlow = false
         /// Of the participant that it is, for the log.
         var place: [String: Log.Value]?
         /// Closed with 1001, since the server ends.
         var goesAway = false
+    }
+
+    struct Outgoing {
+        var bytes: [UInt8]
+        var isBinary = false
     }
 
     /// What the request for a connection said.
@@ -35,7 +38,10 @@ extension ServerLoop {
         } else if drainState != nil {
             count(refusal: .draining)
             refusal = OperationsPages.draining
-        } else if !origins.allows(origin(of: socket), host: header(WSI_TOKEN_HOST, of: socket)) {
+        } else if !hosts.allows(host(of: socket)) {
+            count(refusal: .host)
+            refusal = .misdirected
+        } else if !origins.allows(origin(of: socket), host: host(of: socket)) {
             count(refusal: .origin)
             refusal = .problem(
                 403, "Pages of this origin may not connect; the operator allows them by --allow-origin.")
@@ -63,50 +69,54 @@ extension ServerLoop {
     }
 
     func received(_ socket: OpaquePointer, _ fragment: UnsafeRawBufferPointer) -> Int32 {
-        guard sockets[socket] != nil else { return -1 }
-        let limit = SignalingProtocol.maximumMessageSize
-        sockets[socket]?.incomingCount += fragment.count
+        guard var incoming = sockets[socket]?.incoming else { return -1 }
         traffic.receivedBytes &+= UInt64(fragment.count)
-        let count = sockets[socket]?.incomingCount ?? 0
-        if count <= limit {
-            sockets[socket]?.incoming.append(contentsOf: fragment)
-        } else {
-            sockets[socket]?.incoming = []
-            if count > limits.discardedBytes {
-                lws_close_reason(socket, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, nil, 0)
-                return -1
-            }
+        incoming.append(fragment)
+        if incoming.isEndless(limits) {
+            lws_close_reason(socket, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, nil, 0)
+            return -1
         }
-        guard lws_is_final_fragment(socket) != 0, lws_remaining_packet_payload(socket) == 0 else { return 0 }
-        let message = sockets[socket]?.incoming ?? []
-        sockets[socket]?.incoming = []
-        sockets[socket]?.incomingCount = 0
-        if let connection = sockets[socket]?.connection {
-            if count > limit {
-                core.receivedOversized(from: connection, now: .monotonic)
-            } else {
-                core.received(message, from: connection, now: .monotonic)
-            }
+        let isWhole = lws_is_final_fragment(socket) != 0 && lws_remaining_packet_payload(socket) == 0
+        sockets[socket]?.incoming = isWhole ? IncomingMessage() : incoming
+        guard isWhole else { return 0 }
+        if lws_frame_is_binary(socket) == 0, incoming.isBrokenText {
+            lws_close_reason(socket, LWS_CLOSE_STATUS_INVALID_PAYLOAD, nil, 0)
+            return -1
+        }
+        guard let connection = sockets[socket]?.connection else { return echo(incoming, to: socket) }
+        if let message = incoming.bytes {
+            core.received(message, from: connection, now: .monotonic)
+        } else {
+            core.receivedOversized(incoming.byteCount, from: connection, now: .monotonic)
         }
         drain()
         return 0
     }
 
-    func enqueue(_ message: [UInt8], for socket: OpaquePointer) {
-        guard let waiting = sockets[socket], !waiting.closesWhenSent else { return }
-        if waiting.queuedBytes + message.count > limits.backlogBytes {
-            sockets[socket]?.isTooSlow = true
-            count(refusal: .slowReader)
-            // A reader that reads nothing never becomes writable: the connection ends by the clock.
-            hangUp(socket)
-            return
-        }
+    func enqueue(_ message: Outgoing, for socket: OpaquePointer) {
+        guard sockets[socket]?.closesWhenSent == false else { return }
         sockets[socket]?.queue.append(message)
-        sockets[socket]?.queuedBytes += message.count
         lws_callback_on_writable(socket)
     }
 
-    /// Writes one message, as libwebsockets allows per turn; negative closes the connection.
+    /// The other side closes: its reason is checked, since libwebsockets would send any back (RFC 6455 §7.4).
+    func closing(_ socket: OpaquePointer, _ payload: UnsafeRawBufferPointer) -> Int32 {
+        guard !payload.isEmpty else { return 0 }
+        switch payload.count < 2 ? 0 : UInt16(payload[0]) << 8 | UInt16(payload[1]) {
+        case 1000...1003, 1007...1014, 3000...4999: return 0
+        default:
+            lws_close_reason(socket, LWS_CLOSE_STATUS_PROTOCOL_ERR, nil, 0)
+            return -1
+        }
+    }
+
+    /// A reader that reads nothing never becomes writable: the connection ends by the clock.
+    func cutOff(_ socket: OpaquePointer) {
+        count(refusal: .slowReader)
+        sockets[socket]?.isTooSlow = true
+        hangUp(socket)
+    }
+
     func closeWhenSent(_ socket: OpaquePointer) {
         sockets[socket]?.closesWhenSent = true
         // Who reads nothing does not hold the connection by that.
@@ -114,6 +124,7 @@ extension ServerLoop {
         lws_callback_on_writable(socket)
     }
 
+    /// Writes one message, as libwebsockets allows per turn; negative closes the connection.
     func sendNext(_ socket: OpaquePointer) -> Int32 {
         guard let waiting = sockets[socket], !waiting.isTooSlow else { return -1 }
         guard let message = waiting.queue.first else {
@@ -121,11 +132,13 @@ extension ServerLoop {
             return waiting.closesWhenSent ? -1 : 0
         }
         sockets[socket]?.queue.removeFirst()
-        sockets[socket]?.queuedBytes -= message.count
-        guard write(message, to: socket, LWS_WRITE_TEXT) else { return -1 }
+        if let connection = waiting.connection { core.sent(to: connection) }
+        let kind = message.isBinary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT
+        guard write(message.bytes, to: socket, kind) else { return -1 }
         if waiting.queue.count > 1 || waiting.closesWhenSent { lws_callback_on_writable(socket) }
         return 0
     }
+
     /// Hands bytes to libwebsockets, which sends or keeps all of them; `false`: the connection is broken.
     @discardableResult
     func write(_ bytes: [UInt8], to socket: OpaquePointer, _ kind: lws_write_protocol) -> Bool {

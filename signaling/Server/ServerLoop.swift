@@ -22,6 +22,7 @@ final class ServerLoop: @unchecked Sendable {
     private(set) var port: UInt16 = 0
     let limits: ServerLimits
     let origins: OriginPolicy
+    let hosts: HostPolicy
     let log: Log
     let pages: OperationsPages
     let metrics: ServerMetrics
@@ -29,8 +30,8 @@ final class ServerLoop: @unchecked Sendable {
     private let wantedDrain = Mutex<Duration?>(nil)
     private let shared = Mutex<ServiceContext?>(nil)
     private var context: OpaquePointer?
-    private let protocols = UnsafeMutablePointer<lws_protocols>.allocate(capacity: 3)
-    private let names = [strdup("http"), strdup(SignalingProtocol.subprotocol)]
+    private let protocols = UnsafeMutablePointer<lws_protocols>.allocate(capacity: 4)
+    private let names: [UnsafeMutablePointer<CChar>?]
     private let interface: UnsafeMutablePointer<CChar>?
     /// No HTTP/2: this version of libwebsockets is asked for what is tested alone.
     private let alpn = strdup("http/1.1")
@@ -66,6 +67,7 @@ final class ServerLoop: @unchecked Sendable {
         emisora_lws_silence()
         limits = settings.limits.within(descriptors: sysconf(Int32(_SC_OPEN_MAX)))
         origins = settings.origins
+        hosts = settings.hosts
         self.log = log
         self.metrics = metrics
         self.pages = pages
@@ -75,8 +77,10 @@ final class ServerLoop: @unchecked Sendable {
         self.certificateFiles = certificateFiles
         _ = self.certificateFiles?.haveChanged()
         interface = address.isWildcard ? nil : strdup(address.numeric)
-        protocols.initialize(repeating: lws_protocols(), count: 3)
-        for (index, name) in names.enumerated() {
+        let names = ["http", SignalingProtocol.subprotocol] + (settings.echoes ? [Self.echoProtocol] : [])
+        self.names = names.map { strdup($0) }
+        protocols.initialize(repeating: lws_protocols(), count: 4)
+        for (index, name) in self.names.enumerated() {
             protocols[index].name = name.map { UnsafePointer($0) }
             protocols[index].callback = serverCallback
             protocols[index].rx_buffer_size = 16_384
@@ -220,12 +224,18 @@ final class ServerLoop: @unchecked Sendable {
             // `data` may point to freed memory here (see above): only copied headers count.
             return confirmUpgrade(socket)
         case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-            return isSignaling(socket) ? admit(socket) : -1
+            return isSignaling(socket) ? admit(socket) : isEcho(socket) ? 0 : -1
         case LWS_CALLBACK_ESTABLISHED:
+            if isEcho(socket) {
+                establishedEcho(socket)
+                break
+            }
             guard isSignaling(socket) else { return -1 }
             established(socket)
         case LWS_CALLBACK_RECEIVE:
             return received(socket, UnsafeRawBufferPointer(start: data, count: length))
+        case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
+            return closing(socket, UnsafeRawBufferPointer(start: data, count: length))
         case LWS_CALLBACK_SERVER_WRITEABLE:
             return sendNext(socket)
         case LWS_CALLBACK_CLOSED, LWS_CALLBACK_CLOSED_HTTP:
@@ -254,10 +264,12 @@ final class ServerLoop: @unchecked Sendable {
             switch output {
             case .send(let message, let connection):
                 guard let socket = socketOfConnection[connection] else { continue }
-                enqueue(message, for: socket)
+                enqueue(Outgoing(bytes: message), for: socket)
             case .close(let connection):
                 guard let socket = socketOfConnection[connection] else { continue }
                 closeWhenSent(socket)
+            case .hangUp(let connection):
+                if let socket = socketOfConnection[connection] { cutOff(socket) }
             case .admitted(let connection):
                 guard let socket = socketOfConnection[connection] else { continue }
                 gate.became(known: socket)
@@ -277,11 +289,13 @@ final class ServerLoop: @unchecked Sendable {
     func forget(_ socket: OpaquePointer) {
         upgrades[socket] = nil
         if let ended = sockets.removeValue(forKey: socket) {
-            socketOfConnection[ended.connection] = nil
-            if let place = ended.place {
-                log.record(.debug, "participant.left", "A participant is gone.", place)
+            if let connection = ended.connection {
+                socketOfConnection[connection] = nil
+                if let place = ended.place {
+                    log.record(.debug, "participant.left", "A participant is gone.", place)
+                }
+                core.closed(connection)
             }
-            core.closed(ended.connection)
         }
         if let exchange = exchanges.removeValue(forKey: socket) {
             exchangeOfRequest[exchange.id] = nil
@@ -294,8 +308,10 @@ final class ServerLoop: @unchecked Sendable {
         lws_set_timeout(socket, PENDING_TIMEOUT_CLOSE_SEND, Int32(LWS_TO_KILL_ASYNC))
     }
 
-    private func isSignaling(_ socket: OpaquePointer) -> Bool {
-        lws_get_protocol(socket)?.pointee.name.map { strcmp($0, SignalingProtocol.subprotocol) == 0 } ?? false
+    private func isSignaling(_ socket: OpaquePointer) -> Bool { hasProtocol(SignalingProtocol.subprotocol, socket) }
+
+    func hasProtocol(_ name: String, _ socket: OpaquePointer) -> Bool {
+        lws_get_protocol(socket)?.pointee.name.map { strcmp($0, name) == 0 } ?? false
     }
 
     // MARK: Timers

@@ -153,6 +153,10 @@ final class ServerOptions {
                 guard digits, let seconds = Int(text), seconds <= 3600 else { return false }
                 return self.set(\.drainTime, .seconds(seconds))
             },
+            // For `scripts/autobahn`.
+            ProgramOption(name: "test-echo", values: "", help: "sends messages back", isHidden: true) { _ in
+                self.set(\.echoes, true)
+            },
         ] + LogSettings.options { change in change(&self.log) }
     }
 

@@ -1,5 +1,6 @@
 import EmisoraOperations
 import EmisoraSignalingProtocol
+import Glibc
 
 /// What follows from a configuration before anything is listened at: files read, addresses resolved, and where the server
 /// may be reached from.
@@ -23,11 +24,16 @@ struct ServerSetup: Sendable {
         var settings = ServerLoop.Core.Settings()
         settings.answerTimeout = configuration.answerTimeout
         settings.limits = configuration.limits
+        settings.echoes = configuration.echoes
         settings.access = secret.map { AccessPolicy(key: TokenKey($0), unixTime: UnixClock.now) } ?? .open
         settings.iceServers = ICEServerList(configuration.iceServers, secret: turnSecret, unixTime: UnixClock.now)
         settings.origins = OriginPolicy(
             listed: configuration.allowedOrigins,
             own: secret == nil && address.isLoopback ? .loopback : .server(isTLS: certificateFiles != nil))
+        if secret == nil {
+            settings.hosts = HostPolicy(
+                own: [configuration.host] + Self.machineNames(), origins: configuration.allowedOrigins)
+        }
         if case .at = configuration.metrics { settings.publishesMetrics = true }
         self.settings = settings
     }
@@ -75,5 +81,13 @@ struct ServerSetup: Sendable {
                 + "\(wanted.host). To be reached from elsewhere it needs --secret-file FILE (`openssl rand -hex 32 > FILE`; "
                 + "`emisora token` makes tokens), or --insecure-open, with which everybody may join.")
         return loopback
+    }
+
+    /// What this machine is called by itself, and by others by multicast DNS.
+    private static func machineNames() -> [String] {
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, name.count - 1) == 0 else { return [] }
+        let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return text.isEmpty ? [] : [text, text + ".local"]
     }
 }

@@ -48,6 +48,8 @@ package final class SignalingServer: Sendable {
         package var metrics = MetricsAccess.thisMachine
         /// How long clients have to leave when the server is asked to end, before they are told to.
         package var drainTime: Duration = .seconds(5)
+        /// Offer a subprotocol that sends every message back: for tests of the websocket layer, never for service.
+        package var echoes = false
 
         package init(
             host: String = "127.0.0.1", port: UInt16 = 8080, answerTimeout: Duration = .seconds(10),

@@ -52,9 +52,16 @@ public actor Session {
     /// Or connects to a WHIP or WHEP endpoint (RFC 9725), such as `https://example.org/whip/studio`: a stream that is
     /// published then goes to that server, or the stream that it has is there to be subscribed to. What the server says
     /// of itself comes with the first request, so a wrong address shows in `publish` and `subscribe`.
+    ///
+    /// Or joins a room of a Janus's VideoRoom plugin, such as `janus://127.0.0.1:8188/1234` or, by TLS,
+    /// `januss://example.org/1234`; ``JanusOptions`` is what the room may ask for. Where a proxy has Janus's websocket at a
+    /// path, that stands before the room: `januss://example.org:443/janus/1234`.
     public static func connect(to url: String, options: Options = Options()) async throws(SessionError) -> Session {
         if let endpoint = HTTPURL(url) {
             return try await open(HTTPChannel(endpoint: endpoint, options: options), options)
+        }
+        if let room = try JanusURL(url) {
+            return try await open(JanusChannel(room: room, options: options), options)
         }
         let parsed: SignalingURL
         do throws(SignalingURLError) {

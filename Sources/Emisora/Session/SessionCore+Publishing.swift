@@ -97,8 +97,15 @@ extension SessionCore {
             pictures.mainEncoding = VideoEncoding.main(of: encodings)
             media.append(pictures)
         }
-        guard let peer = hub?.makePeer(media: media, sockets: .shared, owner: self, now: now) else {
-            return channel.send(.bye(subscription: id, reason: .tooManySubscribers))
+        guard
+            let peer = hub?.makePeer(
+                media: media, hasDataChannels: publisher.options.usesDataChannels, sockets: .shared, owner: self,
+                now: now)
+        else { return channel.send(.bye(subscription: id, reason: .tooManySubscribers)) }
+        if publisher.options.usesDataChannels {
+            peer.dataChannels = DataChannelLink(loop: loop, engine: peer.engine) { [channels = publisher.channels] in
+                channels.accept($0)
+            }
         }
         do throws(SDPError) {
             if offer.isEmpty {

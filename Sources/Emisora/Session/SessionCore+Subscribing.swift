@@ -16,9 +16,14 @@ extension SessionCore {
     ) {
         let now = SystemClock.now()
         guard let hub else { return completion(.failure(.invalidState("The session is closed."))) }
-        guard let peer = hub.makePeer(media: Self.media(of: subscriber), sockets: .own, owner: self, now: now) else {
+        guard
+            let peer = hub.makePeer(
+                media: Self.media(of: subscriber), hasDataChannels: subscriber.wantsDataChannels, sockets: .own,
+                owner: self, now: now)
+        else {
             return completion(.failure(.system("The session has too many connections.")))
         }
+        attach(subscriber.channels, to: peer)
         let reception = Reception(subscriber: subscriber, peer: peer, now: now)
         do {
             try begin(subscriber, id: id)
@@ -33,6 +38,13 @@ extension SessionCore {
         schedule(after: channel.answerTimeout) { [weak self] in
             self?.failUnanswered(id)
         }
+    }
+
+    /// Channels that wait are opened, and those of the peer are shown.
+    func attach(_ channels: DataChannelSet, to peer: Peer) {
+        let link = DataChannelLink(loop: loop, engine: peer.engine) { [weak channels] in channels?.accept($0) }
+        peer.dataChannels = link
+        channels.attach(link)
     }
 
     static func media(of subscriber: Subscriber) -> [PeerConfiguration.Media] {

@@ -154,6 +154,7 @@ final class SessionCore: @unchecked Sendable {
         case .connected: break
         case .iceServers(let servers): hub?.addRoomServers(servers.map(ICEServer.init), now: SystemClock.now())
         case .message(let message): handle(message, now: SystemClock.now())
+        case .notice(let text): emit(.serverReported(text))
         case .disconnected(let reason):
             if isWelcome {
                 isWelcome = false

@@ -45,13 +45,15 @@ extension Session {
         /// The access token that the signaling server asks for: a JWT, as `emisora token` makes it. It is sent to that
         /// server alone when the room is joined, again after a lost connection, and printed nowhere.
         public var token: String?
+        /// What a room of a Janus asks for (`janus:` URLs).
+        public var janus: JanusOptions
 
         public init(
             addresses: NetworkAddresses = .automatic, connectTimeout: Duration = .seconds(10),
             iceServers: [ICEServer] = [], iceTransportPolicy: ICETransportPolicy = .all,
             ports: ClosedRange<UInt16>? = nil, usesTCPCandidates: Bool = true, natAddresses: [IPAddress] = [],
             certificateAuthorities: String? = nil, certificateFile: String? = nil,
-            packetDump: PacketDump? = nil, token: String? = nil
+            packetDump: PacketDump? = nil, token: String? = nil, janus: JanusOptions = JanusOptions()
         ) {
             self.addresses = addresses
             self.connectTimeout = connectTimeout
@@ -64,6 +66,7 @@ extension Session {
             self.certificateFile = certificateFile
             self.packetDump = packetDump
             self.token = token
+            self.janus = janus
         }
     }
 }

@@ -2,6 +2,7 @@ import EmisoraCore
 import EmisoraCrypto
 import EmisoraICE
 import EmisoraRTP
+import EmisoraSCTP
 import EmisoraSDP
 
 /// Offer, answer and candidates.
@@ -38,6 +39,15 @@ extension PeerEngine {
                 track.isStereo = one.isStereo
                 return track
             })
+    }
+
+    /// Asks for data channels where the connection was made without: the next offer of ours has them, and an offer of the
+    /// peer's may.
+    package func setDataChannels() {
+        guard dataChannels == nil, state != .closed else { return }
+        dataChannels = DataChannels()
+        security.takesApplicationData = true
+        negotiation.setDataChannels(true)
     }
 
     /// Takes the peer's answer to our offer and begins to connect.
@@ -95,6 +105,7 @@ extension PeerEngine {
         negotiated = session
         makeStreams(session)
         negotiatedWishes = wishes(in: session)
+        connectDataChannels(now: now)
         remoteFingerprints = remote.fingerprints
         configureReceiving(session, now: now)
         isToldOfEachPacket =

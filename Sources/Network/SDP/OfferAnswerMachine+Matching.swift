@@ -42,6 +42,31 @@ extension OfferAnswerMachine {
         return accepted
     }
 
+    /// The m-line for data channels that we take: the one that is ours already, else the first that can be used. Without
+    /// BUNDLE it would need a transport of its own where media has ours.
+    func acceptedData(of offer: SessionDescription, besides hasMedia: Bool) -> Int? {
+        guard configuration.hasDataChannels, !(offer.bundle.isEmpty && hasMedia) else { return nil }
+        let usable = offer.media.indices.filter { index in
+            let section = offer.media[index]
+            return (section.port != 0 || (section.isBundleOnly && !offer.bundle.isEmpty))
+                && DataChannelSection.remotePort(in: section) != nil
+                && (offer.bundle.isEmpty || section.mid.map(offer.bundle.contains) == true)
+        }
+        let ours = usable.first { index in
+            if let local, index < local.media.count { !local.media[index].isRejected } else { false }
+        }
+        return ours ?? usable.first
+    }
+
+    /// What the peer's section for data channels says.
+    static func data(in remote: MediaSection, index: Int) throws(SDPError) -> NegotiatedSession.Data {
+        guard let port = DataChannelSection.remotePort(in: remote) else {
+            throw .invalid(reason: "its section for data channels has no SCTP port or application that could be used")
+        }
+        return NegotiatedSession.Data(
+            index: index, remotePort: port, maximumMessageSize: remote.maximumMessageSize)
+    }
+
     static func direction(_ track: MediaConfiguration.Track, remote: MediaSection) -> MediaDirection {
         let wanted = remote.direction.reversed
         return MediaDirection(sends: wanted.sends && track.sends, receives: wanted.receives && track.receives)
@@ -71,6 +96,7 @@ extension OfferAnswerMachine {
         }
         guard !answered.isRejected else { return }
         guard !offered.isRejected else { throw .invalid(reason: "the answer accepts a media section that is closed") }
+        if answered.kind == DataChannelSection.kind { return }
         guard answered.isRTCPMultiplexed else { throw .invalid(reason: "the answer lacks a=rtcp-mux") }
         guard answered.formats.allSatisfy(offered.formats.contains) else {
             throw .invalid(reason: "the answer has a payload type that the offer has not")

@@ -1,7 +1,5 @@
-import CEmisoraWebsockets
 import EmisoraSignalingProtocol
-import Glibc
-import Synchronization
+import EmisoraWebsocketClient
 
 /// A connection to a room of a signaling server that comes back by itself.
 ///
@@ -14,22 +12,33 @@ import Synchronization
 /// client.close()
 /// ```
 ///
-/// One thread per client runs libwebsockets; `onEvent` is called on it and must not block. After a lost connection or
-/// a failed attempt the client tries again after 0.25 s, doubling to 2 s, each with up to 25 % taken off at random so
-/// that a room does not come back in one instant. A welcome puts the delay back. Everything but `onEvent` may be
-/// called from any thread.
+/// `onEvent` is called on the thread of its `WebsocketClient` and must not block. After a lost connection or a failed
+/// attempt the client tries again, at first soon; a welcome puts the delay back. Everything but `onEvent` may be called
+/// from any thread.
 package final class SignalingClient: Sendable {
     package let url: SignalingURL
-    private let loop: SignalingClientLoop
-    private let thread: Mutex<pthread_t?>
+    private let socket: WebsocketClient
 
     package init(
         url: SignalingURL, settings: Settings = Settings(),
         onEvent: @escaping @Sendable (SignalingClientEvent) -> Void
     ) {
         self.url = url
-        loop = SignalingClientLoop(url: url, settings: settings, onEvent: onEvent)
-        thread = Mutex(nil)
+        var socketSettings = WebsocketClient.Settings()
+        socketSettings.certificateAuthorities = settings.certificateAuthorities
+        socketSettings.longestMessage = SignalingProtocol.maximumMessageSize * 4
+        socketSettings.greeting = {
+            SignalingMessage.join(version: SignalingProtocol.version, room: url.room, token: settings.token).json()
+        }
+        let delay = ReconnectDelay()
+        socket = WebsocketClient(
+            address: url.address, subprotocol: SignalingProtocol.subprotocol, settings: socketSettings, delay: delay
+        ) { event in
+            // A message of a later version is passed over.
+            guard let event = SignalingClientEvent(event) else { return }
+            if case .message(.welcome) = event { delay.reset() }
+            onEvent(event)
+        }
     }
 
     deinit {
@@ -38,51 +47,25 @@ package final class SignalingClient: Sendable {
 
     /// Starts the thread and the first attempt; does nothing when called again or after `close()`.
     package func connect() {
-        thread.withLock { thread in
-            guard thread == nil, loop.begin() else { return }
-            var handle = pthread_t()
-            let argument = Unmanaged.passRetained(loop)
-            if pthread_create(&handle, nil, runSignalingClientLoop, argument.toOpaque()) == 0 {
-                thread = handle
-            } else {
-                argument.release()
-                loop.threadFailed()
-            }
-        }
+        socket.connect()
     }
 
     /// Queues a message; `false` when there is no open connection (it is dropped: after a reconnect the room is a new
-    /// one, and what was true before has to be said anew) or more than `SignalingClientLoop.queueLimit` bytes wait.
+    /// one, and what was true before has to be said anew) or too many wait.
     @discardableResult
     package func send(_ message: SignalingMessage) -> Bool {
-        loop.send(message)
+        let bytes = message.json()
+        guard bytes.count <= SignalingProtocol.maximumMessageSize else { return false }
+        return socket.send(bytes)
     }
 
     /// Leaves, ends the thread and waits for it. The last event is `.disconnected(.closed)`. Called from within
     /// `onEvent` it does not wait for its own thread. More calls do nothing.
     package func close() {
-        loop.requestClose()
-        let handle = thread.withLock { thread in
-            defer { thread = nil }
-            return thread
-        }
-        guard let handle else { return }
-        if pthread_equal(handle, pthread_self()) != 0 {
-            pthread_detach(handle)
-        } else {
-            pthread_join(handle, nil)
-        }
+        socket.close(farewell: [SignalingMessage.leave.json()])
     }
 
     package struct Settings: Sendable {
-        /// The first and the longest delay before another attempt.
-        package var reconnectDelay: ClosedRange<Duration> = .milliseconds(250)...(.seconds(2))
-        /// Seconds until an attempt is given up.
-        package var connectTimeout = 3
-        /// Seconds between pings, and until a silent server counts as gone.
-        package var pingInterval = 2
-        package var silenceLimit = 4
-
         /// What lets us in, if the server asks for it: sent in `join` alone.
         package var token: BearerToken?
         /// The path of a PEM file with the authorities that a `wss:` server's certificate must lead to; `nil`: the
@@ -91,11 +74,4 @@ package final class SignalingClient: Sendable {
 
         package init() {}
     }
-}
-
-/// Outside any type and any `main.swift`: a thread's entry must not inherit an actor.
-private func runSignalingClientLoop(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    guard let argument else { return nil }
-    Unmanaged<SignalingClientLoop>.fromOpaque(argument).takeRetainedValue().run()
-    return nil
 }

@@ -1,4 +1,5 @@
 import EmisoraSignalingProtocol
+import EmisoraWebsocketClient
 
 /// What a `SignalingClient` reports, in order, on its own thread.
 package enum SignalingClientEvent: Equatable, Sendable {
@@ -7,6 +8,8 @@ package enum SignalingClientEvent: Equatable, Sendable {
     case message(SignalingMessage)
     /// STUN and TURN servers that an HTTP endpoint named with its answer.
     case iceServers([ICEServerDescription])
+    /// What the server says beside the protocol: a sentence for a person.
+    case notice(String)
     /// The connection could not be made or was lost. The client tries again by itself until `close()`.
     case disconnected(SignalingDisconnectReason)
 }
@@ -24,6 +27,21 @@ package enum SignalingDisconnectReason: Equatable, Sendable, CustomStringConvert
         case .connectFailed(let why): "The signaling server could not be reached: \(why)."
         case .connectionLost: "The connection to the signaling server was lost."
         case .closed: "The signaling connection was closed."
+        }
+    }
+}
+
+extension SignalingClientEvent {
+    /// `nil` for a text that is no message of the protocol.
+    init?(_ event: WebsocketEvent) {
+        switch event {
+        case .opened: self = .connected
+        case .message(let text):
+            guard let message = try? SignalingMessage(json: text) else { return nil }
+            self = .message(message)
+        case .connectFailed(let why): self = .disconnected(.connectFailed(why))
+        case .lost: self = .disconnected(.connectionLost)
+        case .closed: self = .disconnected(.closed)
         }
     }
 }

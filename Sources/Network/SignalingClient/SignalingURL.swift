@@ -1,4 +1,5 @@
 import EmisoraSignalingProtocol
+import EmisoraWebsocketClient
 
 /// `ws://HOST:PORT/ROOM` or `wss://HOST:PORT/ROOM`, taken apart and checked.
 package struct SignalingURL: Hashable, Sendable, CustomStringConvertible {
@@ -29,32 +30,12 @@ package struct SignalingURL: Hashable, Sendable, CustomStringConvertible {
         }
         let authority = rest[..<slash]
         let room = String(rest[rest.index(after: slash)...])
-        let host: Substring
-        let afterHost: Substring
-        if authority.hasPrefix("[") {
-            guard let bracket = authority.firstIndex(of: "]") else {
-                throw SignalingURLError(text, "an IPv6 address stands in [brackets]")
-            }
-            host = authority[authority.index(after: authority.startIndex)..<bracket]
-            afterHost = authority[authority.index(after: bracket)...]
-        } else {
-            let colon = authority.firstIndex(of: ":") ?? authority.endIndex
-            host = authority[..<colon]
-            afterHost = authority[colon...]
-        }
-        guard !host.isEmpty, host.utf8.count <= 253,
-            host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: "\\") })
-        else { throw SignalingURLError(text, "the host is missing or not a name or address") }
-        // libwebsockets 4.1.6 cuts the name that the certificate must have at its first colon.
-        guard !isSecure || !host.contains(":") else {
-            throw SignalingURLError(text, "wss:// needs a name or an IPv4 address")
-        }
-        var port: UInt16 = isSecure ? 443 : 80
-        if !afterHost.isEmpty {
-            guard afterHost.hasPrefix(":"), let number = UInt16(afterHost.dropFirst()), number > 0 else {
-                throw SignalingURLError(text, "the port must be a number from 1 to 65535")
-            }
-            port = number
+        let address: WebsocketAddress
+        do throws(WebsocketAddress.Fault) {
+            address = try WebsocketAddress(
+                authority: authority, usualPort: isSecure ? 443 : 80, path: "/\(room)", isSecure: isSecure)
+        } catch {
+            throw SignalingURLError(text, error.reason)
         }
         guard SignalingProtocol.isWellFormed(name: room) else {
             throw SignalingURLError(text, "a room is 1 to 64 of the characters A-Z a-z 0-9 _ -")
@@ -62,13 +43,17 @@ package struct SignalingURL: Hashable, Sendable, CustomStringConvertible {
         guard SignalingProtocol.isValid(name: room) else {
             throw SignalingURLError(text, "the server uses the name \"\(room)\" itself; take another room")
         }
-        self.init(host: String(host), port: port, room: room, isSecure: isSecure)
+        self.init(host: address.host, port: address.port, room: room, isSecure: isSecure)
     }
 
     package var description: String { "\(isSecure ? "wss" : "ws")://\(authority)/\(room)" }
 
+    package var address: WebsocketAddress {
+        WebsocketAddress(host: host, port: port, path: "/\(room)", isSecure: isSecure)
+    }
+
     /// `HOST:PORT` as in a `Host` header.
-    package var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+    package var authority: String { address.authority }
 }
 
 /// A signaling URL that cannot be used.

@@ -61,14 +61,7 @@ extension ServerLoop {
             lws_hdr_total_length(socket, WSI_TOKEN_X_FORWARDED_FOR) == 0,
             lws_hdr_total_length(socket, WSI_TOKEN_HTTP_VIA) == 0
         else { return false }
-        guard let host else { return true }
-        let name: Substring
-        if host.hasPrefix("[") {
-            name = host.dropFirst().prefix { $0 != "]" }
-        } else {
-            name = host.prefix { $0 != ":" }
-        }
-        return name.lowercased() == "localhost" || IPAddress(String(name))?.isLoopback == true
+        return host == nil || host.flatMap { Authority($0) }?.isLoopback == true
     }
 
     /// Responses that the core has no part in.
@@ -95,7 +88,7 @@ extension ServerLoop {
         log.record(
             .info, "server.draining", "No new clients are taken; those that there are have time to leave.",
             ["seconds": .number(time.inSeconds), "websockets": .integer(sockets.count)])
-        for (socket, state) in sockets where !core.hasJoined(state.connection) { goAway(socket) }
+        for (socket, state) in sockets where state.connection.map({ !core.hasJoined($0) }) ?? true { goAway(socket) }
         continueDrain()
         drain()
     }

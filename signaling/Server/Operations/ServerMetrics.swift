@@ -15,6 +15,8 @@ final class ServerMetrics: Sendable {
         case stranger
         /// A page of another site.
         case origin
+        /// By a name that is not the server's.
+        case host
         /// The server is about to end.
         case draining
         /// It did not read what it was sent.

@@ -1,16 +1,12 @@
 import CEmisoraWebsockets
-import EmisoraSignalingProtocol
 import Glibc
 import Synchronization
 
-/// The thread of a `SignalingClient`: libwebsockets' service loop and everything that happens on it.
+/// The thread of a `WebsocketClient`: libwebsockets' service loop and everything that happens on it.
 ///
 /// `@unchecked Sendable`: `shared` is a mutex; every other variable is touched by the loop's own thread only, between
 /// the start of `run()` and its end.
-final class SignalingClientLoop: @unchecked Sendable {
-    /// Bytes that may wait for the socket; a server that reads nothing for that long is as good as gone.
-    static let queueLimit = 1 << 20
-
+final class WebsocketClientLoop: @unchecked Sendable {
     private struct Shared {
         var context: ServiceContext?
         var started = false
@@ -18,31 +14,35 @@ final class SignalingClientLoop: @unchecked Sendable {
         var open = false
         var queue: [[UInt8]] = []
         var queuedBytes = 0
+        var farewell: [[UInt8]] = []
+        var dropping = false
     }
 
-    private let url: SignalingURL
-    private let settings: SignalingClient.Settings
-    private let onEvent: @Sendable (SignalingClientEvent) -> Void
+    private let address: WebsocketAddress
+    private let subprotocol: String
+    private let settings: WebsocketClient.Settings
+    private let delay: ReconnectDelay
+    private let onEvent: @Sendable (WebsocketEvent) -> Void
     private let shared = Mutex(Shared())
 
     private var socket: OpaquePointer?
     private var attempting = false
     /// Why the server's certificate was not accepted in this attempt.
     private var certificateProblem: String?
-    private var delay: Duration
     private var incoming: [UInt8] = []
     private var oversized = false
     private let timer = UnsafeMutablePointer<emisora_lws_timer>.allocate(capacity: 1)
     private let keepalive = UnsafeMutablePointer<lws_retry_bo_t>.allocate(capacity: 1)
 
     init(
-        url: SignalingURL, settings: SignalingClient.Settings,
-        onEvent: @escaping @Sendable (SignalingClientEvent) -> Void
+        address: WebsocketAddress, subprotocol: String, settings: WebsocketClient.Settings,
+        delay: ReconnectDelay, onEvent: @escaping @Sendable (WebsocketEvent) -> Void
     ) {
-        self.url = url
+        self.address = address
+        self.subprotocol = subprotocol
         self.settings = settings
         self.onEvent = onEvent
-        delay = settings.reconnectDelay.lowerBound
+        self.delay = delay
         timer.initialize(to: emisora_lws_timer())
         keepalive.initialize(to: lws_retry_bo_t())
         keepalive.pointee.secs_since_valid_ping = UInt16(clamping: settings.pingInterval)
@@ -65,39 +65,46 @@ final class SignalingClientLoop: @unchecked Sendable {
         }
     }
 
-    func send(_ message: SignalingMessage) -> Bool {
-        let bytes = message.json()
-        return shared.withLock { shared in
-            guard shared.open, !shared.closing, bytes.count <= SignalingProtocol.maximumMessageSize,
-                shared.queuedBytes + bytes.count <= Self.queueLimit
+    func send(_ text: [UInt8]) -> Bool {
+        shared.withLock { shared in
+            guard shared.open, !shared.closing, shared.queuedBytes + text.count <= settings.queueLimit
             else { return false }
-            shared.queue.append(bytes)
-            shared.queuedBytes += bytes.count
+            shared.queue.append(text)
+            shared.queuedBytes += text.count
             shared.context?.wake()
             return true
         }
     }
 
-    func requestClose() {
+    func requestClose(farewell: [[UInt8]]) {
         shared.withLock { shared in
+            if !shared.closing { shared.farewell = farewell }
             shared.closing = true
             shared.context?.wake()
         }
     }
 
+    func requestReconnect() {
+        shared.withLock { shared in
+            guard shared.open, !shared.closing else { return }
+            shared.dropping = true
+            shared.context?.wake()
+        }
+    }
+
     func threadFailed() {
-        onEvent(.disconnected(.connectFailed("no thread could be started")))
+        onEvent(.connectFailed("no thread could be started"))
     }
 
     // MARK: The loop's thread
 
     func run() {
         emisora_lws_silence()
-        let name = strdup(SignalingProtocol.subprotocol)
+        let name = strdup(subprotocol)
         let protocols = UnsafeMutablePointer<lws_protocols>.allocate(capacity: 2)
         protocols.initialize(repeating: lws_protocols(), count: 2)
         protocols[0].name = UnsafePointer(name)
-        protocols[0].callback = signalingClientCallback
+        protocols[0].callback = websocketClientCallback
         protocols[0].rx_buffer_size = 16_384
         defer {
             protocols.deallocate()
@@ -112,12 +119,11 @@ final class SignalingClientLoop: @unchecked Sendable {
         info.options = UInt64(LWS_SERVER_OPTION_VALIDATE_UTF8)
         let authorities = settings.certificateAuthorities.map { strdup($0) } ?? nil
         defer { free(authorities) }
-        if url.isSecure {
+        if address.isSecure {
             if let path = settings.certificateAuthorities, access(path, R_OK) != 0 {
                 // libwebsockets would go on without, and no certificate would ever do.
                 let reason = String(cString: strerror(errno))
-                onEvent(
-                    .disconnected(.connectFailed("the certificate authorities cannot be read from \(path): \(reason)")))
+                onEvent(.connectFailed("the certificate authorities cannot be read from \(path): \(reason)"))
                 return
             }
             info.options |= UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
@@ -128,14 +134,14 @@ final class SignalingClientLoop: @unchecked Sendable {
             }
         }
         guard let pointer = lws_create_context(&info) else {
-            onEvent(.disconnected(.connectFailed("libwebsockets could not be set up")))
+            onEvent(.connectFailed("libwebsockets could not be set up"))
             return
         }
         let context = ServiceContext(pointer: pointer)
         timer.pointee.user = Unmanaged.passUnretained(self).toOpaque()
         timer.pointee.fire = { user in
             guard let user else { return }
-            Unmanaged<SignalingClientLoop>.fromOpaque(user).takeUnretainedValue().attempt()
+            Unmanaged<WebsocketClientLoop>.fromOpaque(user).takeUnretainedValue().attempt()
         }
         var closing = shared.withLock { shared in
             shared.context = context
@@ -150,14 +156,14 @@ final class SignalingClientLoop: @unchecked Sendable {
         shared.withLock { $0.context = nil }
         emisora_lws_timer_cancel(timer)
         lws_context_destroy(context.pointer)
-        onEvent(.disconnected(.closed))
+        onEvent(.closed)
     }
 
-    /// Sends what is queued and `leave`, giving a live server half a second to take it.
+    /// Sends what is queued and the farewell, giving a live server half a second to take it.
     private func leave(_ context: ServiceContext) {
         let isOpen = shared.withLock { shared in
             guard shared.open else { return false }
-            shared.queue.append(SignalingMessage.leave.json())
+            shared.queue += shared.farewell
             return true
         }
         guard isOpen else { return }
@@ -178,40 +184,38 @@ final class SignalingClientLoop: @unchecked Sendable {
         guard let context = shared.withLock({ $0.closing ? nil : $0.context }) else { return }
         attempting = true
         certificateProblem = nil
-        let made = url.host.withCString { host in
-            "/\(url.room)".withCString { path in
-                url.authority.withCString { authority in
-                    SignalingProtocol.subprotocol.withCString { subprotocol in
+        let made = address.host.withCString { host in
+            address.path.withCString { path in
+                address.authority.withCString { authority in
+                    subprotocol.withCString { subprotocol in
                         var info = lws_client_connect_info()
                         info.context = context.pointer
                         info.address = host
-                        info.port = Int32(url.port)
+                        info.port = Int32(address.port)
                         info.path = path
                         info.host = authority
                         info.protocol = subprotocol
-                        if url.isSecure { info.ssl_connection = Int32(LCCSCF_USE_SSL.rawValue) }
+                        if address.isSecure { info.ssl_connection = Int32(LCCSCF_USE_SSL.rawValue) }
                         info.retry_and_idle_policy = UnsafePointer(keepalive)
                         return lws_client_connect_via_info(&info)
                     }
                 }
             }
         }
-        if made == nil { failed("no connection to \(url.authority)") }
+        if made == nil { failed("no connection to \(address.authority)") }
     }
 
     private func failed(_ reason: String) {
         guard attempting else { return }
         attempting = false
         reconnectLater()
-        onEvent(.disconnected(.connectFailed(reason)))
+        onEvent(.connectFailed(reason))
     }
 
     private func reconnectLater() {
         guard let context = shared.withLock({ $0.closing ? nil : $0.context }) else { return }
-        let milliseconds = Double(delay.components.seconds) * 1000 + Double(delay.components.attoseconds) / 1e15
-        let jittered = milliseconds * Double.random(in: 0.75...1)
-        emisora_lws_timer_schedule(context.pointer, timer, Int64(jittered * 1000))
-        delay = min(delay * 2, settings.reconnectDelay.upperBound)
+        let (seconds, attoseconds) = delay.next().components
+        emisora_lws_timer_schedule(context.pointer, timer, seconds * 1_000_000 + attoseconds / 1_000_000_000_000)
     }
 
     private func opened(_ socket: OpaquePointer) {
@@ -219,16 +223,15 @@ final class SignalingClientLoop: @unchecked Sendable {
         self.socket = socket
         incoming = []
         oversized = false
+        let greeting = settings.greeting?()
         shared.withLock { shared in
-            let join = SignalingMessage.join(
-                version: SignalingProtocol.version, room: url.room, token: settings.token
-            ).json()
-            shared.queue = [join]
-            shared.queuedBytes = join.count
+            shared.queue = greeting.map { [$0] } ?? []
+            shared.queuedBytes = greeting?.count ?? 0
+            shared.dropping = false
             shared.open = true
         }
         lws_callback_on_writable(socket)
-        onEvent(.connected)
+        onEvent(.opened)
     }
 
     private func lost() {
@@ -242,11 +245,11 @@ final class SignalingClientLoop: @unchecked Sendable {
         }
         guard !closing else { return }
         reconnectLater()
-        onEvent(.disconnected(.connectionLost))
+        onEvent(.lost)
     }
 
     private func received(_ socket: OpaquePointer, _ fragment: UnsafeRawBufferPointer) {
-        if incoming.count + fragment.count > SignalingProtocol.maximumMessageSize * 4 {
+        if incoming.count + fragment.count > settings.longestMessage {
             oversized = true
             incoming = []
         }
@@ -256,14 +259,13 @@ final class SignalingClientLoop: @unchecked Sendable {
             incoming.removeAll(keepingCapacity: true)
             oversized = false
         }
-        // A message of a later version, or one too long, is passed over: the server is trusted, not obeyed.
-        guard !oversized, let message = try? SignalingMessage(json: incoming) else { return }
-        if case .welcome = message { delay = settings.reconnectDelay.lowerBound }
-        onEvent(.message(message))
+        // One too long is passed over: the server is trusted, not obeyed.
+        if !oversized { onEvent(.message(incoming)) }
     }
 
     /// Writes one message, as libwebsockets allows per turn; negative closes the connection.
     private func writable(_ socket: OpaquePointer) -> Int32 {
+        if shared.withLock({ $0.dropping && !$0.closing }) { return -1 }
         let (message, more) = shared.withLock { shared -> ([UInt8]?, Bool) in
             guard !shared.queue.isEmpty else { return (nil, false) }
             let message = shared.queue.removeFirst()
@@ -288,24 +290,26 @@ final class SignalingClientLoop: @unchecked Sendable {
     ) -> Int32 {
         switch reason {
         case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
-            if let socket = self.socket, !shared.withLock(\.queue.isEmpty) { lws_callback_on_writable(socket) }
+            if let socket = self.socket, shared.withLock({ !$0.queue.isEmpty || $0.dropping }) {
+                lws_callback_on_writable(socket)
+            }
         case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
             if let certificateProblem {
                 failed(
-                    "the certificate of \(url.host) is not accepted: \(certificateProblem); if it is your own server, name "
+                    "the certificate of \(address.host) is not accepted: \(certificateProblem); if it is your own server, name "
                         + "the file of its certificate authority")
                 return 0
             }
             let why = data.map { String(decoding: UnsafeRawBufferPointer(start: $0, count: length), as: UTF8.self) }
-            failed("\(url.authority) did not accept the connection" + (why.map { " (\($0))" } ?? ""))
+            failed("\(address.authority) did not accept the connection" + (why.map { " (\($0))" } ?? ""))
         case LWS_CALLBACK_OPENSSL_PERFORM_SERVER_CERT_VERIFICATION:
             // `length` is OpenSSL's verdict, which stands.
             if length == 0, let user {
                 certificateProblem = emisora_lws_certificate_problem(user).map { String(cString: $0) }
             }
         case LWS_CALLBACK_CLIENT_ESTABLISHED:
-            // The token goes to nobody but the server of the URL, by the way that the URL says.
-            guard let socket, !url.isSecure || lws_is_ssl(socket) != 0 else { return -1 }
+            // What is secret goes to nobody but the server that was named, by the way that was named.
+            guard let socket, !address.isSecure || lws_is_ssl(socket) != 0 else { return -1 }
             opened(socket)
         case LWS_CALLBACK_CLIENT_HTTP_REDIRECT:
             return -1
@@ -330,11 +334,11 @@ private struct ServiceContext: @unchecked Sendable {
     func wake() { lws_cancel_service(pointer) }
 }
 
-private func signalingClientCallback(
+private func websocketClientCallback(
     _ socket: OpaquePointer?, _ reason: lws_callback_reasons, _ user: UnsafeMutableRawPointer?,
     _ data: UnsafeMutableRawPointer?, _ length: Int
 ) -> Int32 {
     guard let socket, let context = lws_get_context(socket), let object = lws_context_user(context) else { return 0 }
-    return Unmanaged<SignalingClientLoop>.fromOpaque(object).takeUnretainedValue()
+    return Unmanaged<WebsocketClientLoop>.fromOpaque(object).takeUnretainedValue()
         .handle(socket, reason, user, data, length)
 }
