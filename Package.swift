@@ -184,7 +184,9 @@ let package = Package(
         .executableTarget(name: "TwoPeerLoopback", dependencies: ["Emisora"], path: "samples/TwoPeerLoopback"),
         .executableTarget(name: "CameraPublisher", dependencies: ["Emisora"], path: "samples/CameraPublisher"),
         .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
+        .executableTarget(name: "MessageEcho", dependencies: ["Emisora"], path: "samples/MessageEcho"),
         .executableTarget(name: "PushFrames", dependencies: ["Emisora"], path: "samples/PushFrames"),
+        .executableTarget(name: "WebRTCEchoes", dependencies: ["Emisora"], path: "samples/WebRTCEchoes"),
         .executableTarget(
             name: "ScreenPublisher", dependencies: ["Emisora", "EmisoraScreen"], path: "samples/ScreenPublisher"),
 
@@ -218,7 +220,7 @@ let package = Package(
             name: "EmisoraSignalingTests",
             dependencies: [
                 "EmisoraCore", "EmisoraCrypto", "EmisoraOperations", "EmisoraSignalingClient",
-                "EmisoraSignalingProtocol", "EmisoraSignalingServer",
+                "EmisoraSignalingProtocol", "EmisoraSignalingServer", "EmisoraWebsocketClient",
             ],
             path: "Tests/Signaling"),
         .testTarget(
@@ -232,7 +234,8 @@ let package = Package(
         .testTarget(
             name: "EmisoraOperationsTests", dependencies: ["EmisoraOperations"], path: "Tests/Operations"),
         .testTarget(
-            name: "EmisoraSCTPTests", dependencies: ["EmisoraCore", "EmisoraSCTP", "EmisoraSimulation"],
+            name: "EmisoraSCTPTests",
+            dependencies: ["EmisoraCore", "EmisoraEventLoop", "EmisoraSCTP", "EmisoraSimulation"],
             path: "Tests/SCTP"),
         .testTarget(name: "EmisoraTLSTests", dependencies: ["EmisoraCore", "EmisoraTLS"], path: "Tests/TLS"),
         .testTarget(
@@ -293,7 +296,8 @@ let package = Package(
             name: "EmisoraFuzz",
             dependencies: [
                 "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraPeerEngine", "EmisoraRTP",
-                "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingProtocol", "EmisoraSimulation", "EmisoraTURN",
+                "EmisoraSCTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingProtocol", "EmisoraSimulation",
+                "EmisoraTURN",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: lifetimes),
         .testTarget(

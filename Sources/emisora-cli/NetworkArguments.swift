@@ -18,6 +18,8 @@ struct NetworkArguments {
     private var token: String?
     private var tokenFile: String?
     private var janus = JanusArguments()
+    private var maxAutoRetry: Int?
+    private var autoRetryDelay: Duration = .milliseconds(250)
 
     /// The options' table; each value goes through `change`.
     static func options(_ change: @escaping ((inout NetworkArguments) -> Void) -> Void) -> [Arguments.Option] {
@@ -74,6 +76,22 @@ struct NetworkArguments {
             ) { file in
                 change { $0.certificateFile = file }
                 return !file.isEmpty
+            },
+            .init(
+                name: "max-auto-retry", values: "0 or more",
+                help: "attempts in a row to come back after the server was lost, before it ends (for ever)"
+            ) { text in
+                guard let count = Int(text), (0...1_000_000).contains(count) else { return false }
+                change { $0.maxAutoRetry = count }
+                return true
+            },
+            .init(
+                name: "auto-retry-delay", values: "SECONDS, 0 to 5",
+                help: "the longest pause before the first; it doubles up to eightfold, 5 s at the most (0.25)"
+            ) { text in
+                guard let seconds = Double(text), (0...5).contains(seconds) else { return false }
+                change { $0.autoRetryDelay = .nanoseconds(Int64(seconds * 1e9)) }
+                return true
             },
             .init(name: "relay-only", values: "", help: "only by TURN servers: nobody learns this machine's addresses")
             {
@@ -133,7 +151,8 @@ struct NetworkArguments {
             iceServers: urls.isEmpty ? [] : [ICEServer(urls: urls, username: username, credential: credential)],
             iceTransportPolicy: isRelayOnly ? .relay : .all, ports: ports, usesTCPCandidates: usesTCPCandidates,
             natAddresses: natAddresses, certificateAuthorities: certificateAuthorities,
-            certificateFile: certificateFile, token: try accessToken(), janus: try janus.options(for: url))
+            certificateFile: certificateFile, token: try accessToken(), maxAutoRetry: maxAutoRetry,
+            autoRetryDelay: autoRetryDelay, janus: try janus.options(for: url))
     }
 
     /// The option counts before the file, the file before the environment.

@@ -11,6 +11,8 @@ actor PublishWatcher {
     private(set) var figures = PublishFigures()
     /// What ended the source, if something did.
     private(set) var captureError: CaptureError?
+    /// Why the session ended by itself, if it did.
+    private(set) var endReason: SessionEndReason?
     private let main: TrackKind
     private let exposition: PublisherExposition
 
@@ -51,18 +53,21 @@ actor PublishWatcher {
                 Terminal.note(
                     "A viewer left (\(reason)); \(count) now.", as: "viewer.left", .info,
                     ["viewers": .integer(count), "reason": .text("\(reason)")])
-            case .signalingLost(let reason):
-                Terminal.note("\(reason) Media goes on; trying again.", as: "signaling.lost", .warning)
+            case .reconnecting(let attempt, let reason):
+                Terminal.note(
+                    "\(reason) Media goes on; attempt \(attempt) to come back.", as: "signaling.lost", .warning,
+                    ["attempt": .integer(attempt)])
             case .subscriberFailed(_, let reason):
                 Terminal.note("A viewer could not be reached: \(reason)", as: "viewer.failed", .warning)
             case .iceServerFailed(let url, let reason):
                 Terminal.note("\(url): \(reason)", as: "iceServer.failed", .warning, ["url": .text(url)])
             case .serverReported(let text): Terminal.note(text, as: "server.reported")
-            case .signalingRestored: Terminal.note("The signaling server is back.", as: "signaling.restored")
+            case .reconnected: Terminal.note("The signaling server is back.", as: "signaling.restored")
             case .captureFailed(_, let error):
                 Terminal.note("Capture failed: \(error)", as: "capture.failed", .error)
-            case .disconnected(let reason):
+            case .ended(let reason):
                 Terminal.note("Session over: \(reason)", as: "session.ended", .warning)
+                endReason = reason
             case .captureReported(_, let kind, .ended(let error)):
                 if let error { Terminal.note("\(kind) capture ended: \(error)", as: "capture.ended", .error) }
                 // Sound without pictures goes on: someone may be listening.

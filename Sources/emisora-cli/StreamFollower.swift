@@ -40,8 +40,12 @@ actor StreamFollower {
             case .iceServerFailed(let url, let reason):
                 Terminal.note("\(url): \(reason)", as: "iceServer.failed", .warning, ["url": .text(url)])
             case .serverReported(let text): Terminal.note(text, as: "server.reported")
-            case .signalingLost(let reason):
-                Terminal.note("\(reason) Trying again.", as: "signaling.lost", .warning)
+            case .reconnecting(let attempt, let reason):
+                Terminal.note(
+                    "\(reason) Attempt \(attempt) to come back.", as: "signaling.lost", .warning,
+                    ["attempt": .integer(attempt)])
+            case .reconnected: Terminal.note("The signaling server is back.", as: "signaling.restored")
+            case .ended(let reason): Terminal.note("Session over: \(reason)", as: "session.ended", .warning)
             default: break
             }
             if isHopeless { return }

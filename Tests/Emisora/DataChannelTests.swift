@@ -58,8 +58,14 @@ import Testing
             try call.channel.send(.binary([UInt8](repeating: UInt8(number), count: size)))
         }
         // Nobody reads: the window closes before all is sent.
-        try await eventually("something waits") { call.channel.bufferedAmount < 120 * size }
-        #expect(call.channel.bufferedAmount > 0)
+        var (before, still) = (-1, 0)
+        try await eventually("nothing more goes") {
+            let now = call.channel.bufferedAmount
+            still = now == before && now < 120 * size ? still + 1 : 0
+            before = now
+            return still >= 100
+        }
+        #expect(call.channel.bufferedAmount > 60 * size)
         var number = 0
         for await message in call.remote.messages {
             #expect(message == .binary([UInt8](repeating: UInt8(number), count: size)))
@@ -87,6 +93,59 @@ import Testing
         try second.send(.text("still here"))
         var received = remote.messages.makeAsyncIterator()
         #expect(await received.next() == .text("still here"))
+        await call.end()
+    }
+
+    @Test func closingAChannelThatNobodyReadsLetsOthersGoOn() async throws {
+        let call = try await Call()
+        let second = try call.subscriber.makeDataChannel(label: "second")
+        try await second.opened()
+        let (count, size) = (120, 100_000)
+        for _ in 0..<count { try call.channel.send(.binary([UInt8](repeating: 7, count: size))) }
+        // More has gone than is kept unread: with what the closing overtakes it stops the reading.
+        try await eventually("the reader has enough") { call.channel.bufferedAmount < count * size - 1_300_000 }
+        call.remote.close()
+        try second.send(.text("still here"))
+        var incoming = call.publisher.dataChannels.makeAsyncIterator()
+        let remote = try #require(await incoming.next())
+        try await eventually("both ends are closed") {
+            call.channel.readyState == .closed && call.remote.readyState == .closed
+        }
+        try #require(call.remote.readyState == .closed)
+        var dropped = call.remote.messages.makeAsyncIterator()
+        #expect(await dropped.next() == nil)
+        var received = remote.messages.makeAsyncIterator()
+        #expect(await received.next() == .text("still here"))
+        await call.end()
+    }
+
+    @Test func whatAPeerSaidBeforeItClosedCanStillBeRead() async throws {
+        let call = try await Call()
+        try call.channel.send(.text("last words"))
+        call.channel.close()
+        try await eventually("it is closed") { call.remote.readyState == .closed }
+        call.remote.close()
+        var received = call.remote.messages.makeAsyncIterator()
+        #expect(await received.next() == .text("last words"))
+        #expect(await received.next() == nil)
+        await call.end()
+    }
+
+    @Test func channelsThatNobodyTookAreClosedOnceThereAreTooMany() async throws {
+        let call = try await Call()
+        let more = try (0..<66).map { try call.subscriber.makeDataChannel(label: "\($0)") }
+        try await eventually("the oldest two are closed") { more[0...1].allSatisfy { $0.readyState == .closed } }
+        #expect(more[2...].allSatisfy { $0.readyState == .open })
+        await call.end()
+    }
+
+    @Test func aSubscriberInUseKeepsItsChannelsWhenItIsSubscribedAgain() async throws {
+        let call = try await Call()
+        await #expect(throws: SessionError.self) {
+            try await call.receiving.subscribe(call.subscriber, to: "robot")
+        }
+        let second = try call.subscriber.makeDataChannel(label: "second")
+        try await second.opened()
         await call.end()
     }
 

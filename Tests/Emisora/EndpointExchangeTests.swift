@@ -105,7 +105,7 @@ import Testing
 
     @Test("RFC 9725 §4.2: a stream is offered by POST and its answer taken from the 201") func publishing() throws {
         var world = try World()
-        guard case .message(.welcome(_, _, _, let streams, _))? = world.events().last else {
+        guard case .message(.welcome(_, _, _, let streams, _, _))? = world.events().last else {
             Issue.record("no welcome")
             return
         }

@@ -201,7 +201,7 @@ import Testing
         #expect(join.body["pin"] as? String == "secret" && join.body["display"] as? String == "Studio")
         #expect(world.messages() == [])
         try world.event(["videoroom": "joined", "room": 1234, "id": 42], to: join)
-        guard case .welcome(_, JanusExchange.participant, "1234", [], _)? = world.messages().last else {
+        guard case .welcome(_, JanusExchange.participant, "1234", [], _, _)? = world.messages().last else {
             Issue.record("no welcome")
             return
         }

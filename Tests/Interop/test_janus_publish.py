@@ -5,7 +5,6 @@ import time
 import pytest
 
 from beat import Beat
-from browsers import Chromium
 from janus import OTHER_ROOM, PIN, ROOM, SMALL_ROOM, Janus, JanusSession
 from processes import Process
 
@@ -17,13 +16,6 @@ def janus():
     janus = Janus()
     yield janus
     janus.close()
-
-
-@pytest.fixture
-def chromium():
-    browser = Chromium()
-    yield browser
-    browser.close()
 
 
 def publish(started, url, *arguments):

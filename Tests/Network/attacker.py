@@ -3,7 +3,6 @@
 Says "ready" when it is at work and "done" with its figures when there is no more of it; ends when standard input does.
 """
 import json
-import os
 import random
 import select
 import socket
@@ -37,7 +36,8 @@ class Link:
 
     def __init__(self, port):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
-        self.received = 0
+        self.answers = 0
+        self.tail = b""
         self.send(UPGRADE)
         answer = b""
         while b"\r\n\r\n" not in answer:
@@ -58,38 +58,53 @@ class Link:
                     more = self.socket.recv(65536)
                     if not more:
                         raise Ended
-                    self.received += len(more)
+                    self.count(more)
                 if writable:
                     # No more than there is room for: `send` of a socket with a time-out does not wait then.
                     view = view[self.socket.send(view[:65536]):]
             except (ConnectionError, socket.timeout) as error:
                 raise Ended from error
 
-    def await_end(self):
-        try:
-            while self.socket.recv(65536):
-                pass
-        except ConnectionError:
-            pass
-        self.socket.close()
+
+    ANSWER = b'"type":"'
+
+    def count(self, more):
+        """The server says one thing to each message, and nothing of its own accord."""
+        data = self.tail + more
+        self.answers += data.count(self.ANSWER)
+        self.tail = data[-len(self.ANSWER) + 1:]
+
+    def await_answers(self, count):
+        while self.answers < count:
+            try:
+                more = self.socket.recv(65536)
+            except ConnectionError as error:
+                raise Ended from error
+            if not more:
+                raise Ended
+            self.count(more)
 
 
-def repeated(port, total, make):
-    """Sends `total` of what `make` makes, `(bytes, how many)`, over as many connections as it takes; their number."""
-    sent = links = 0
-    while sent < total:
+def answered(port, total, make):
+    """Sends what `make` makes, `(bytes, messages)`, until so many messages were read and answered, over as many connections
+    as it takes; gives their number. Not faster than they are answered, or the server would take it for a slow reader."""
+    answers = links = 0
+    while answers < total:
         links += 1
+        link = Link(port)
         try:
-            link = Link(port)
-            while sent < total:
+            sent = 0
+            while answers + link.answers < total:
                 data, count = make()
-                sent += count
                 link.send(data)
-        except (Ended, ConnectionError):
-            continue
-        finally:
-            if links == 1:
-                print("ready", flush=True)
+                link.await_answers(sent)
+                sent += count
+            link.await_answers(sent)
+        except Ended:
+            pass
+        if links == 1:
+            print("ready", flush=True)
+        answers += link.answers
         link.socket.close()
     return links
 
@@ -122,15 +137,35 @@ def slowloris(port):
 
 
 def fragments(port):
-    """A million fragments of one byte and of none."""
-    block = frame(1, b"", final=False) + frame(0, b"x", final=False) * 500 + frame(0, b"", final=False) * 499
-    return repeated(port, 1_000_000, lambda: (block, 1_000))
+    """A million fragments of one byte or none, a thousand a message."""
+    rest = frame(0, b"x", final=False) * 500 + frame(0, b"", final=False) * 498 + frame(0, b"")
+    return answered(port, 1_000, lambda: (frame(1, b"", final=False) + rest, 1))
+
+
+def over_and_over(port, count, *parts):
+    """Sends the same over one connection after the other, each until it is ended."""
+    for number in range(count):
+        link = Link(port)
+        try:
+            for part in parts:
+                link.send(part)
+        except Ended:
+            pass
+        link.socket.close()
+        if number == 0:
+            print("ready", flush=True)
+    return count
+
+
+def endless(port):
+    """Messages whose fragments never end, for a million of these."""
+    rest = frame(0, b"", final=False) * 10_000
+    return over_and_over(port, 100, frame(1, b"", final=False) + rest, rest)
 
 
 def lengths(port):
     """Frames that say they are 2^63 bytes long, and go on for three megabytes."""
-    data = frame(2, b"x" * (3 << 20), length=1 << 63)
-    return repeated(port, 30, lambda: (data, 1))
+    return over_and_over(port, 30, frame(2, b"x" * (3 << 20), length=1 << 63))
 
 
 def documents(port):
@@ -150,21 +185,25 @@ def documents(port):
             return [value(depth + 1) for _ in range(rng.randrange(4))]
         return {rng.choice(words): value(depth + 1) for _ in range(rng.randrange(5))}
 
+    def document():
+        text = {"type": rng.choice(words), **{rng.choice(words): value(0) for _ in range(3)}}
+        return json.dumps(text, ensure_ascii=rng.random() < 0.5).encode()
+
+    pool = [document() for _ in range(1_000)]
+
     def make():
         block = b""
         for _ in range(100):
-            text = {"type": rng.choice(words), **{rng.choice(words): value(0) for _ in range(3)}}
-            data = bytearray(json.dumps(text, ensure_ascii=rng.random() < 0.5).encode())
-            if rng.random() < 0.2:
-                data[rng.randrange(len(data))] = rng.randrange(32, 127)
-            try:
-                data.decode()
-            except UnicodeDecodeError:
-                data = b"{"
+            data = bytearray(rng.choice(pool))
+            for _ in range(rng.randrange(3)):
+                # Text it stays, or the connection ends.
+                position = rng.randrange(len(data))
+                if data[position] < 128:
+                    data[position] = rng.randrange(32, 127)
             block += frame(1, bytes(data))
         return block, 100
 
-    return repeated(port, 100_000, make)
+    return answered(port, 100_000, make)
 
 
 def nesting(port):
@@ -172,7 +211,7 @@ def nesting(port):
     texts = [b"[" * 100_000, b"[" * 65_536, b'{"type":"join","a":' + b"[" * 65_000, b'{"a":' * 13_000,
              b'{"type":' + b"[" * 32_000 + b"]" * 32_000 + b"}"]
     rng = random.Random(1)
-    return repeated(port, 500, lambda: (frame(1, rng.choice(texts)), 1))
+    return answered(port, 500, lambda: (frame(1, rng.choice(texts)), 1))
 
 
 def bodies(port):
@@ -197,6 +236,6 @@ def bodies(port):
 
 
 if __name__ == "__main__":
-    figure = {one.__name__: one for one in (slowloris, fragments, lengths, documents, nesting, bodies)}[sys.argv[1]](
+    figure = {one.__name__: one for one in (slowloris, fragments, endless, lengths, documents, nesting, bodies)}[sys.argv[1]](
         int(sys.argv[2]))
     print(f"done {figure}", flush=True)

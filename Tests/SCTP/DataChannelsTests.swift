@@ -113,7 +113,7 @@ import Testing
     }
 
     @Test(arguments: Wire.Side.allCases)
-    func eitherSideClosesAChannelAndItsStreamServesAgain(side: Wire.Side) async throws {
+    func eitherSideClosesOneChannelAfterTheOther(side: Wire.Side) async throws {
         let wire = Wire()
         wire.connect()
         for round in 0..<5 {

@@ -1,4 +1,5 @@
 import EmisoraCore
+import EmisoraEventLoop
 import EmisoraSCTP
 import EmisoraSimulation
 
@@ -20,19 +21,17 @@ final class Wire {
     private var random: SeededRandom
     private var events: [[DataChannelEvent]] = [[], []]
     private let clock = ContinuousClock()
-    private static let start = ContinuousClock().now
 
     init(seed: UInt64 = 1) { random = SeededRandom(seed) }
 
     subscript(side: Side) -> DataChannels { channels[side.rawValue] }
 
-    /// Of the process's one timeline.
-    var now: Instant { .zero + (clock.now - Self.start) + .seconds(1_000) }
+    var now: Instant { SystemClock.now() }
 
     func connect(maximumMessageByteCount: UInt64? = 262_144) {
         for side in Side.allCases {
-            self[side].connect(
-                isClient: side == .client, remotePort: 5_000, maximumMessageByteCount: maximumMessageByteCount, now: now)
+            self[side].setMaximumMessageByteCount(maximumMessageByteCount)
+            self[side].connect(isClient: side == .client, remotePort: 5_000, now: now)
         }
     }
 

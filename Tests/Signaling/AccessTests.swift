@@ -39,7 +39,7 @@ import Testing
     }
 
     static func welcome(_ messages: [SignalingMessage]?) -> [StreamDescription]? {
-        guard case .welcome(_, _, _, let streams, _)? = messages?.first else { return nil }
+        guard case .welcome(_, _, _, let streams, _, _)? = messages?.first else { return nil }
         return streams
     }
 
@@ -116,7 +116,7 @@ import Testing
             world.core.received(message, from: connection, now: world.now)
             let time = ContinuousClock.now - start
             try world.drain()
-            world.core.closed(connection)
+            world.core.closed(connection, now: world.now)
             return time
         }
         var there: [Duration] = []
@@ -304,7 +304,7 @@ import Testing
         var world = Self.world(iceServers: list)
         let names = try (0..<2).map { _ in
             let connection = try Self.join(&world, Self.token(.subscriber))
-            guard case .welcome(_, let id, _, _, let servers)? = world.messages[connection]?.first else { return "" }
+            guard case .welcome(_, let id, _, _, let servers, _)? = world.messages[connection]?.first else { return "" }
             #expect(servers[1].username?.hasSuffix(":\(id)") == true)
             return servers[1].username ?? ""
         }

@@ -66,7 +66,8 @@ import Testing
             "--host": "::1", "--port": "9", "--certificate": "c", "--key": "k", "--secret-file": "s",
             "--insecure-open": "", "--allow-origin": "https://a.test", "--limit": "rooms=3",
             "--ice-server": "stun:a.test", "--ice-user": "u", "--ice-credential": "c", "--turn-secret-file": "t",
-            "--metrics": "[::1]:9464", "--drain": "7", "--log": "json", "--log-level": "debug",
+            "--metrics": "[::1]:9464", "--drain": "7", "--log": "json", "--log-level": "debug", "--grace": "2.5",
+            "--resume-key-file": "r",
         ]
         let options = ServerOptions().table.filter { $0.name != "config" && !$0.isHidden }
         #expect(Set(values.keys) == Set(options.map { "--\($0.name)" }))
@@ -85,6 +86,7 @@ import Testing
             return
         }
         #expect(configuration.metrics == .at(MetricsAddress("[::1]:9464")!) && configuration.drainTime == .seconds(7))
+        #expect(configuration.limits.resumeGrace == .milliseconds(2_500) && configuration.resumeKeyFile == "r")
         #expect(log.format == .json && log.level == .debug)
         #expect(SignalingServerCommand.parse([], environment: environment) == parsed)
         #expect(
@@ -108,7 +110,7 @@ import Testing
     @Test func everyOptionIsInTheHelp() {
         let manual = SignalingServerCommand.manual()
         let options = ServerOptions().table.filter { !$0.isHidden }
-        #expect(options.count >= 17)
+        #expect(options.count >= 19)
         for limit in ServerLimits.adjustable { #expect(manual.help.contains(limit.name)) }
         for option in options {
             #expect(manual.help.contains("  --\(option.name) "))

@@ -413,7 +413,7 @@ import Testing
             var scene = try Scene(kind)
             let (path, _, _) = try scene.start()
             let (waiting, _) = try scene.post()
-            scene.world.core.closed(scene.partner)
+            scene.world.core.closed(scene.partner, now: scene.world.now)
             try scene.world.drain()
             #expect(scene.status(waiting) == 404)
             #expect(scene.status(try scene.world.ask(.delete, path)) == 404)

@@ -60,7 +60,7 @@ final class RecordingClient: Sendable {
     }
 
     func welcome() async throws -> [StreamDescription] {
-        try await message("welcome") { if case .welcome(_, _, _, let streams, _) = $0 { streams } else { nil } }
+        try await message("welcome") { if case .welcome(_, _, _, let streams, _, _) = $0 { streams } else { nil } }
     }
 
     func errorCode() async throws -> SignalingError.Code {
@@ -140,10 +140,14 @@ final class RecordingClient: Sendable {
         _ = try await client.welcome()
         server.stop()
         try await client.next("disconnected") { $0 == .disconnected(.connectionLost) ? () : nil }
-        #expect(!client.send(.publish(stream: "camera")))
+        // Kept for the case that the server knows the client again, which it does not.
+        #expect(client.send(.publish(stream: "camera")))
         let again = SignalingServer(.init(port: port))
         try again.start()
-        _ = try await client.welcome()
+        #expect(try await client.welcome() == [])
+        let late = RecordingClient(port: port)
+        #expect(try await late.welcome() == [])
+        late.close()
         client.close()
         again.stop()
     }
@@ -196,7 +200,7 @@ final class RecordingClient: Sendable {
     }
 
     @Test func aKilledConnectionIsNoticedAtOnceAndASilentOneWithinFiveSeconds() async throws {
-        try await Self.withServer { port in
+        try await Self.withServer({ $0.limits.resumeGrace = .zero }) { port in
             let watcher = RecordingClient(port: port)
             _ = try await watcher.welcome()
             for (stream, killed) in [("killed", true), ("silent", false)] {
@@ -218,7 +222,7 @@ final class RecordingClient: Sendable {
     }
 
     @Test func whoReadsNothingLosesItsSubscriptionAndNobodyElseAnything() async throws {
-        try await Self.withServer { port in
+        try await Self.withServer({ $0.limits.resumeGrace = .zero }) { port in
             let publisher = try await Self.publisher(port)
             let raw = try RawWebsocket(port: port, receiveBuffer: 4096)
             raw.send(text: #"{"type":"join","version":1,"room":"demo"}"#)

@@ -51,7 +51,7 @@ struct CountingGenerator: RandomNumberGenerator, Sendable {
         var (directory, _, _) = Self.room()
         let late = directory.connect(allowedRoom: "demo")
         directory.handle(.join(version: 1, room: "demo"), from: late)
-        guard case .welcome(1, let id, "demo", let streams, _)? = Self.drain(&directory)[late]?.first else {
+        guard case .welcome(1, let id, "demo", let streams, _, _)? = Self.drain(&directory)[late]?.first else {
             Issue.record("no welcome")
             return
         }

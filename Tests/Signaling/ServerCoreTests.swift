@@ -151,7 +151,7 @@ import Testing
         var world = World(core: Core(random: CountingGenerator(), settings: settings))
         let connection = world.core.opened(room: "demo", now: world.now)
         try world.say(.join(version: 1, room: "demo"), connection)
-        guard case .welcome(_, _, _, _, let servers)? = world.messages[connection]?.first else {
+        guard case .welcome(_, _, _, _, let servers, _)? = world.messages[connection]?.first else {
             Issue.record("no welcome")
             return
         }

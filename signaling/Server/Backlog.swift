@@ -1,7 +1,8 @@
 /// What waits until one connection reads it, in its order, and by whom it was sent.
 ///
 /// What others send leaves room for what the server itself has to say, and what one of them sends leaves room for what
-/// the rest do: so that nobody can have a participant taken for a slow reader.
+/// the rest do: so that nobody can have a participant taken for a slow reader by what it says to it. What the whole room is
+/// told of streams and participants counts as the server's own.
 struct Backlog<Sender: Hashable & Sendable>: Sendable {
     private let limit: Int
     private var waiting: [(sender: Sender?, count: Int)] = []

@@ -5,7 +5,7 @@ import EmisoraSignalingProtocol
 /// joins, hands the HTTP client's offer to the other side, and the other side's answer back.
 ///
 /// One mutation, then drain `pollResponse()`. `RoomDirectory`'s outputs to a connection of ours come in by
-/// `handle(_:for:now:)`. What the rooms say, and the ends of sessions, stand in an extension.
+/// `handle(_:for:directory:)`. What the rooms say, and the ends of sessions, stand in an extension.
 struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
     typealias Directory = RoomDirectory<Random>
     typealias Session = EndpointSession<Directory.ConnectionID>

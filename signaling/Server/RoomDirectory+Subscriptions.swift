@@ -10,6 +10,7 @@ extension RoomDirectory {
             throw SignalingError(
                 .notAllowed, "Your token does not let you receive this stream from encoders.", inReplyTo: message.type)
         }
+        rooms[room]?.receivers.removeAll { $0.stream == stream && away[$0.connection] != nil }
         let receivers = rooms[room]?.receivers ?? []
         if let known = receivers.first(where: { $0.stream == stream }) {
             guard known.connection == connection else {
@@ -71,6 +72,7 @@ extension RoomDirectory {
                 .limitReached, "No more subscriptions from one participant.", inReplyTo: message.type,
                 subscription: subscription)
         }
+        dropClaim(subscription, of: connection)
         rooms[room]?.subscriptions[subscription] = Subscription(
             stream: stream, subscriber: connection, publisher: publisher)
         outputs.append(.relay(message, from: connection, to: publisher, canFail: true))
@@ -85,15 +87,10 @@ extension RoomDirectory {
             let subscription = rooms[room]?.subscriptions[id], subscription.other(than: sender) != nil
         else { return }
         rooms[room]?.subscriptions[id] = nil
-        let isNew =
-            switch message {
-            case .subscribe, .ingest: true;
-            default: false
-            }
         let reason: SubscriptionEndReason = receiver == subscription.publisher ? .tooManySubscribers : .timedOut
         outputs.append(.send(.subscriptionEnded(subscription: id, reason: reason), to: sender))
         // Of a new one it has not heard.
-        if !isNew, receiver != sender {
+        if message.begunSubscription == nil, receiver != sender {
             outputs.append(
                 .relay(.subscriptionEnded(subscription: id, reason: reason), from: sender, to: receiver, canFail: false)
             )
@@ -103,6 +100,7 @@ extension RoomDirectory {
     mutating func remove(_ connection: ConnectionID, reason: SubscriptionEndReason) {
         guard let participant = participants[connection], let room = participant.room else { return }
         participants[connection]?.room = nil
+        forgetAbsence(of: connection)
         rooms[room]?.participants.remove(connection)
         rooms[room]?.receivers.removeAll { $0.connection == connection }
         for stream in rooms[room]?.streams ?? [] where stream.publisher == connection {
@@ -143,7 +141,7 @@ extension RoomDirectory {
 
 extension SignalingMessage {
     /// The subscription that a relayed message is about.
-    fileprivate var subscription: String? {
+    var subscription: String? {
         switch self {
         case .subscribe(let id, _, _), .ingest(let id, _, _), .offer(let id, _), .answer(let id, _),
             .candidate(let id, _):

@@ -1,12 +1,14 @@
+import EmisoraCore
 import EmisoraSignalingProtocol
 
 /// Who is in which room, who publishes what, and who watches whom: the server without its sockets.
 ///
-/// One mutation (`connect`, `handle`, `disconnect`), then drain `pollOutput()`. A participant can only reach the other
+/// One mutation (`connect`, `handle`, `lost`, `disconnect`, `handleTimeout`), then drain `pollOutput()`. A participant can only reach the other
 /// side of its own subscriptions, and a refused message changes nothing.
 ///
 /// ```
 /// connected ──join──▶ joined ──publish/subscribe/…──▶ joined ──leave or disconnect──▶ gone
+///                        ◀──resume── away ◀──lost──┘
 /// ```
 struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     /// One connection, for as long as the process lives; never shown to others.
@@ -16,7 +18,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     enum Output: Equatable, Sendable {
         case send(SignalingMessage, to: ConnectionID)
-        /// What another participant says, or brings about: it counts as that one's. Where it does not fit, and `canFail`,
+        /// What another participant says, or the end that it brings about: it counts as that one's. Where it does not fit, and `canFail`,
         /// call `relayFailed`.
         case relay(SignalingMessage, from: ConnectionID, to: ConnectionID, canFail: Bool)
         /// The connection has left; close it once everything sent has gone out.
@@ -60,18 +62,24 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         var token: BearerToken?
         var grant: Grant?
         var room: String?
+        /// It has the secret with which it can come back.
+        var isResumable = false
     }
 
     private var random: Random
     let limits: ServerLimits
-    private let access: AccessPolicy
+    let access: AccessPolicy
     private let iceServers: ICEServerList
     private var lastConnection: UInt64 = 0
-    // Touched by the extension for subscriptions, too.
+    // Touched by the extensions, too.
     var participants: [ConnectionID: Participant] = [:]
     var rooms: [String: Room] = [:]
+    var away: [ConnectionID: Away] = [:]
+    var claims: [ClaimKey: Claim] = [:]
+    /// Not later than the end of the first of these.
+    var nextDeadline: Instant?
     var outputs: [Output] = []
-    private var nextOutput = 0
+    var nextOutput = 0
 
     /// - Parameter iceServers: What every participant is told to connect with.
     init(
@@ -105,7 +113,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         }
     }
 
-    /// The connection is gone without `leave`.
+    /// The connection is gone without `leave`, and nobody is to come back.
     mutating func disconnect(_ connection: ConnectionID) {
         remove(connection, reason: .signalingLost)
         participants[connection] = nil
@@ -117,13 +125,21 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     mutating func pollOutput() -> Output? {
-        guard nextOutput < outputs.count else {
-            outputs.removeAll(keepingCapacity: true)
-            nextOutput = 0
-            return nil
+        while nextOutput < outputs.count {
+            let output = outputs[nextOutput]
+            nextOutput += 1
+            switch output {
+            case .send(let message, let connection) where away[connection] != nil:
+                hold(message, for: connection)
+            case .relay(let message, let sender, let connection, let canFail) where away[connection] != nil:
+                hold(message, from: canFail ? sender : nil, for: connection)
+            default:
+                return output
+            }
         }
-        defer { nextOutput += 1 }
-        return outputs[nextOutput]
+        outputs.removeAll(keepingCapacity: true)
+        nextOutput = 0
+        return nil
     }
 
     // MARK: What is there
@@ -158,7 +174,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         _ message: SignalingMessage, from connection: ConnectionID
     ) throws(SignalingError) {
         switch message {
-        case .join(let version, let room, let token):
+        case .join(let version, let room, let token, _):
             try join(connection, version: version, room: room, token: token)
         case .leave:
             remove(connection, reason: .left)
@@ -182,9 +198,12 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             try subscribe(
                 connection, subscription: subscription, stream: stream, in: try room(of: connection, message), message)
         case .offer(let subscription, _), .answer(let subscription, _), .candidate(let subscription, _):
+            // The other side may come back any moment; until then there is nobody to pass it on to.
+            if isClaimed(subscription, by: connection) { return }
             let other = try counterpart(of: connection, subscription, message)
             outputs.append(.relay(message, from: connection, to: other, canFail: true))
         case .bye(let subscription, let reason):
+            if dropClaim(subscription, of: connection) { return }
             let other = try counterpart(of: connection, subscription, message)
             if let room = participants[connection]?.room { rooms[room]?.subscriptions[subscription] = nil }
             outputs.append(
@@ -200,7 +219,25 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     private mutating func join(
         _ connection: ConnectionID, version: Int, room: String, token: BearerToken?
     ) throws(SignalingError) {
-        guard var participant = participants[connection] else { return }
+        guard let participant = participants[connection] else { return }
+        try checkJoin(participant, version: version, room: room)
+        // Before anything is said about the room.
+        let grant = try grant(for: participant, room, token: token)
+        try enter(connection, room, grant)
+        welcome(connection, to: room)
+        announceArrival(of: connection, in: room)
+    }
+
+    /// To publishers only: were every viewer told of every other, a room of n would cost n² messages.
+    mutating func announceArrival(of connection: ConnectionID, in room: String) {
+        guard let participant = participants[connection] else { return }
+        for publisher in Set(rooms[room]?.streams.map(\.publisher) ?? []) where publisher != connection {
+            outputs.append(
+                .send(.participantJoined(id: participant.id, data: participant.grant?.data), to: publisher))
+        }
+    }
+
+    func checkJoin(_ participant: Participant, version: Int, room: String) throws(SignalingError) {
         guard participant.room == nil else {
             throw SignalingError(.alreadyJoined, "This connection is in a room already.", inReplyTo: "join")
         }
@@ -212,41 +249,54 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard participant.allowedRoom == nil || participant.allowedRoom == room else {
             throw SignalingError(.notAllowed, "The room differs from the one in the URL.", inReplyTo: "join")
         }
-        // Before anything is said about the room.
-        let grant = try grant(for: participant, room, token: token)
+    }
+
+    mutating func enter(_ connection: ConnectionID, _ room: String, _ grant: Grant) throws(SignalingError) {
+        if rooms[room] == nil, rooms.count >= limits.rooms { dropDesertedRoom() }
         guard rooms[room] != nil || rooms.count < limits.rooms else {
             throw SignalingError(.limitReached, "The server holds no more rooms.", inReplyTo: "join")
         }
+        if let full = rooms[room], full.participants.count >= limits.participantsPerRoom { dropLongestAway(of: room) }
         var joined = rooms[room] ?? Room()
         guard joined.participants.count < limits.participantsPerRoom else {
             throw SignalingError(.limitReached, "The room is full.", inReplyTo: "join")
         }
         joined.participants.insert(connection)
         rooms[room] = joined
-        participant.room = room
-        participant.grant = grant
-        participant.token = nil
-        participants[connection] = participant
+        participants[connection]?.room = room
+        participants[connection]?.grant = grant
+        participants[connection]?.token = nil
+    }
+
+    mutating func welcome(_ connection: ConnectionID, to room: String) {
+        guard let participant = participants[connection] else { return }
+        let secret = participant.grant.flatMap { access.resumptionSecret(for: participant.id, in: room, $0) }
+        participants[connection]?.isResumable = secret != nil
         outputs.append(
             .send(
                 .welcome(
                     version: SignalingProtocol.version, id: participant.id, room: room,
-                    streams: joined.streams.map { describe($0.name, by: $0.publisher) },
-                    iceServers: iceServers.servers(for: participant.id)),
+                    streams: rooms[room]?.streams.map { describe($0.name, by: $0.publisher) } ?? [],
+                    iceServers: iceServers.servers(for: participant.id),
+                    resume: secret.map { ResumptionTicket(secret: $0, grace: limits.resumeGrace.inSeconds) }),
                 to: connection))
-        // To publishers only: were every viewer told of every other, a room of n would cost n² messages.
-        for publisher in Set(joined.streams.map(\.publisher)) {
-            outputs.append(.send(.participantJoined(id: participant.id, data: grant.data), to: publisher))
-        }
     }
 
-    private mutating func publish(
+    mutating func publish(
         _ stream: String, by connection: ConnectionID, in room: String, _ message: SignalingMessage
     ) throws(SignalingError) {
         try Self.check(name: stream, "stream", inReplyTo: message.type)
         guard participants[connection]?.grant?.mayPublish(stream) == true else {
             throw SignalingError(
                 .notAllowed, "Your token does not let you publish this stream.", inReplyTo: message.type)
+        }
+        if let holder = rooms[room]?.publisher(of: stream) {
+            // Said again after a broken connection.
+            if holder == connection {
+                return outputs.append(.send(.streamPublished(describe(stream, by: connection)), to: connection))
+            }
+            // Who is away gives way, so that a publisher that was started anew need not wait for its own ghost.
+            if away[holder] != nil { removeStream(stream, in: room, reason: .signalingLost) }
         }
         let streams = rooms[room]?.streams ?? []
         guard !streams.contains(where: { $0.name == stream }) else {

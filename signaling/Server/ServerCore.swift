@@ -82,7 +82,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         do {
             let message = try SignalingMessage(json: message)
             counters.received(message)
-            directory.handle(message, from: connection)
+            directory.handle(message, from: connection, now: now)
         } catch {
             directory.refuse(error, to: connection)
         }
@@ -109,11 +109,11 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         backlogs[connection]?.removeFirst()
     }
 
-    mutating func closed(_ connection: ConnectionID) {
+    mutating func closed(_ connection: ConnectionID, now: Instant) {
         allowances[connection] = nil
         backlogs[connection] = nil
         joinDeadlines[connection] = nil
-        directory.disconnect(connection)
+        directory.lost(connection, now: now)
         settle()
     }
 
@@ -197,11 +197,12 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     // MARK: Time
 
     var nextDeadline: Instant? {
-        [endpoints.nextDeadline, joinDeadlines.values.min()].compactMap(\.self).min()
+        [endpoints.nextDeadline, joinDeadlines.values.min(), directory.nextDeadline].compactMap(\.self).min()
     }
 
     mutating func handleTimeout(now: Instant) {
         endpoints.handleTimeout(directory: &directory, now: now)
+        directory.handleTimeout(now: now)
         for (connection, deadline) in joinDeadlines where deadline <= now {
             joinDeadlines[connection] = nil
             directory.refuse(SignalingError(.notJoined, "No \"join\" came in time."), to: connection)

@@ -38,6 +38,9 @@ package struct ServerLimits: Equatable, Sendable {
     /// A stranger younger than this does not count against its address, so that a crowd behind one NAT may come at once.
     package var strangerGrace: Duration = .milliseconds(250)
 
+    /// How long somebody who lost its connection is taken for being there; zero: nobody is waited for.
+    package var resumeGrace: Duration = .seconds(10)
+
     package init() {}
 
     /// Those that an operator may set, by their names on the command line.

@@ -69,16 +69,17 @@ extension ServerLoop {
     }
 
     func received(_ socket: OpaquePointer, _ fragment: UnsafeRawBufferPointer) -> Int32 {
-        guard var incoming = sockets[socket]?.incoming else { return -1 }
         traffic.receivedBytes &+= UInt64(fragment.count)
-        incoming.append(fragment)
-        if incoming.isEndless(limits) {
+        // In place: a copy for each fragment would cost its square.
+        sockets[socket]?.incoming.append(fragment)
+        guard sockets[socket]?.incoming.isEndless(limits) == false else {
             lws_close_reason(socket, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, nil, 0)
             return -1
         }
-        let isWhole = lws_is_final_fragment(socket) != 0 && lws_remaining_packet_payload(socket) == 0
-        sockets[socket]?.incoming = isWhole ? IncomingMessage() : incoming
-        guard isWhole else { return 0 }
+        guard lws_is_final_fragment(socket) != 0, lws_remaining_packet_payload(socket) == 0,
+            let incoming = sockets[socket]?.incoming
+        else { return 0 }
+        sockets[socket]?.incoming = IncomingMessage()
         if lws_frame_is_binary(socket) == 0, incoming.isBrokenText {
             lws_close_reason(socket, LWS_CLOSE_STATUS_INVALID_PAYLOAD, nil, 0)
             return -1

@@ -211,7 +211,11 @@ final class ServerLoop: @unchecked Sendable {
             if !isAdmitted { count(refusal: .limit) }
             return isAdmitted ? 0 : 1
         case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
-            let peer = peer(of: lws_get_socket_fd(socket))
+            let descriptor = lws_get_socket_fd(socket)
+            // What waits for a slow reader is to wait where it is counted: the kernel would take megabytes.
+            var kept: Int32 = 1 << 16
+            setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &kept, socklen_t(MemoryLayout<Int32>.size))
+            let peer = peer(of: descriptor)
             for stranger in gate.opened(socket, from: peer, now: .monotonic) {
                 count(refusal: .stranger)
                 hangUp(stranger)
@@ -294,7 +298,7 @@ final class ServerLoop: @unchecked Sendable {
                 if let place = ended.place {
                     log.record(.debug, "participant.left", "A participant is gone.", place)
                 }
-                core.closed(connection)
+                core.closed(connection, now: .monotonic)
             }
         }
         if let exchange = exchanges.removeValue(forKey: socket) {

@@ -27,7 +27,7 @@ final class ServerOptions {
         return configuration
     }
 
-    var table: [ProgramOption] { listening + access + iceServers + operations }
+    var table: [ProgramOption] { listening + access + resumption + iceServers + operations }
 
     // MARK: The table
 
@@ -102,6 +102,22 @@ final class ServerOptions {
                     + "address. NAME is one of " + ServerLimits.adjustable.map(\.name).joined(separator: ", "),
                 isRepeatable: true
             ) { self.chosen.limits.take($0) },
+        ]
+    }
+
+    private var resumption: [ProgramOption] {
+        [
+            ProgramOption(
+                name: "grace", values: "SECONDS, 0-3600",
+                help: "how long somebody who lost its connection is taken for being there (10)"
+            ) { text in
+                guard let seconds = Double(text), (0...3600).contains(seconds) else { return false }
+                return self.set(\.limits.resumeGrace, .nanoseconds(Int64(seconds * 1e9)))
+            },
+            file(
+                "resume-key-file", "FILE", \.resumeKeyFile,
+                "without --secret-file: the key by which sessions survive a restart of the server; made when it is not "
+                    + "there"),
         ]
     }
 

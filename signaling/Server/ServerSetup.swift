@@ -1,3 +1,4 @@
+import EmisoraCrypto
 import EmisoraOperations
 import EmisoraSignalingProtocol
 import Glibc
@@ -25,7 +26,9 @@ struct ServerSetup: Sendable {
         settings.answerTimeout = configuration.answerTimeout
         settings.limits = configuration.limits
         settings.echoes = configuration.echoes
-        settings.access = secret.map { AccessPolicy(key: TokenKey($0), unixTime: UnixClock.now) } ?? .open
+        settings.access = AccessPolicy(
+            key: secret.map(TokenKey.init), resumptionKey: try Self.resumptionKey(configuration, secret, log),
+            unixTime: UnixClock.now)
         settings.iceServers = ICEServerList(configuration.iceServers, secret: turnSecret, unixTime: UnixClock.now)
         settings.origins = OriginPolicy(
             listed: configuration.allowedOrigins,
@@ -48,12 +51,36 @@ struct ServerSetup: Sendable {
     ) throws(SignalingServerError) -> SecretFile? {
         guard let path else { return nil }
         let secret = try SecretFile(path: path, atLeast: minimum)
-        if secret.isReadableByOthers {
-            log.record(
-                .warning, "secret.readableByOthers", "\(path) may be read by others: chmod 600 \(path)",
-                ["file": .text(path)])
-        }
+        warn(of: secret, at: path, log)
         return secret
+    }
+
+    private static func warn(of secret: SecretFile, at path: String, _ log: Log) {
+        guard secret.isReadableByOthers else { return }
+        log.record(
+            .warning, "secret.readableByOthers", "\(path) may be read by others: chmod 600 \(path)",
+            ["file": .text(path)])
+    }
+
+    /// A secret that was made while everybody might do everything opens nothing once tokens are asked for: these keys
+    /// are never the same.
+    private static func resumptionKey(
+        _ configuration: SignalingServer.Configuration, _ secret: SecretFile?, _ log: Log
+    ) throws(SignalingServerError) -> TokenKey? {
+        if let secret {
+            guard configuration.resumeKeyFile == nil else {
+                throw .failed("--resume-key-file is for a server without --secret-file, which makes its key of that")
+            }
+            return TokenKey(derivedFrom: secret, for: "emisora: resumption of sessions with tokens")
+        }
+        var random = SecureRandom()
+        func make() -> [UInt8] { Array(SignalingProtocol.makeIdentifier(using: &random).utf8) }
+        guard let path = configuration.resumeKeyFile else {
+            return TokenKey(derivedFrom: SecretFile(make()), for: "emisora: resumption of sessions")
+        }
+        let key = try SecretFile.kept(at: path, make: { make() + make() })
+        warn(of: key, at: path, log)
+        return TokenKey(derivedFrom: key, for: "emisora: resumption of sessions")
     }
 
     private static func address(

@@ -34,6 +34,9 @@ package final class SignalingServer: Sendable {
         package var iceServers: [ICEServerDescription] = []
         /// The path of a file with the secret that access tokens are signed with; `nil`: everybody may join.
         package var secretFile: String?
+        /// The path of a file with the key by which sessions are resumed after a restart of the server, made when it is
+        /// not there; `nil`: made of the tokens' secret, or, without one, anew at each start.
+        package var resumeKeyFile: String?
         /// The path of a file with the secret shared with the TURN servers (coturn's `static-auth-secret`): who joins
         /// gets credentials of its own for them.
         package var turnSecretFile: String?

@@ -18,7 +18,8 @@ enum ViewerScript {
         let socket = null;
         let retryDelay = 250;
         let joined = false;
-        let refused = false;       // the server wants another token
+        let refused = false;       // the server wants another token, or another page has this session
+        let session = null;        // {id, secret} of the last welcome: who we are to a server that we come back to
         let streams = [];          // [{stream, publisher}] of the room
         let wanted = null;         // the stream the person chose, or null for the first
         let iceServers = [];       // those that the server hands out
@@ -31,7 +32,7 @@ enum ViewerScript {
           page.state = state;
           const pill = byId('state');
           pill.textContent = state;
-          pill.className = 'pill' + (state === 'live' ? ' live' : state === 'server lost' ? ' lost' : '');
+          pill.className = 'pill' + (state === 'live' ? ' live' : ['server lost', 'stalled'].includes(state) ? ' lost' : '');
           byId('message').textContent = message || '';
           byId('message').hidden = !message;
         }
@@ -41,7 +42,7 @@ enum ViewerScript {
         function connect() {
           const scheme = location.protocol === 'https:' ? 'wss://' : 'ws://';
           socket = new WebSocket(scheme + location.host + '/' + room, 'emisora.v1');
-          socket.onopen = () => send({ type: 'join', version: 1, room, token });
+          socket.onopen = () => send({ type: 'join', version: 1, room, token, resume: resumption() });
           socket.onmessage = (event) => receive(JSON.parse(event.data));
           socket.onclose = () => {
             joined = false;
@@ -49,9 +50,24 @@ enum ViewerScript {
             if (call) call.orphan = true;
             if (refused) return;
             if (!flowing()) show('server lost', 'The server is gone. Trying again …');
-            setTimeout(connect, retryDelay * (0.75 + Math.random() / 4));
+            // Any part of the delay, so that the viewers of a server that was restarted do not come all at once.
+            setTimeout(connect, retryDelay * Math.random());
             retryDelay = Math.min(retryDelay * 2, 2000);
           };
+        }
+
+        function resumption() {
+          return session && { ...session, holdings: { receiving: call ? { [call.stream]: [call.id] } : {} } } || undefined;
+        }
+
+        // Back in the room: as who we were, or as somebody whom the server does not know.
+        function welcomed(message) {
+          const resumed = session !== null && session.id === message.id;
+          session = message.resume ? { id: message.id, secret: message.resume.secret } : null;
+          if (!call) return;
+          if (!resumed) call.unknown = true;
+          else if (!call.peer.remoteDescription) hangUp('bye');  // the answer may be lost
+          else if (call.peer.connectionState === 'disconnected') restartIce(call);
         }
 
         function send(message) {
@@ -65,9 +81,11 @@ enum ViewerScript {
               retryDelay = 250;
               streams = message.streams;
               iceServers = message.iceServers || [];
+              welcomed(message);
               choose();
               break;
             case 'streamPublished':
+              streams = streams.filter((s) => s.stream !== message.stream);
               streams.push({ stream: message.stream, publisher: message.publisher });
               choose();
               break;
@@ -88,7 +106,10 @@ enum ViewerScript {
               if (isCurrent(message)) ended(message.reason);
               break;
             case 'error':
-              if (message.inReplyTo === 'join') {
+              if (message.code === 'takenOver') {
+                refused = true;
+                show('server lost', message.message);
+              } else if (message.inReplyTo === 'join') {
                 refused = message.code === 'unauthorized';
                 // Pictures that flow need no server.
                 if (!flowing()) show('refused', message.message);
@@ -127,9 +148,13 @@ enum ViewerScript {
           if (call && target && call.stream === target.stream) {
             // The publisher that came back under another id may still send: an orphan that flows is kept.
             if (call.orphan && flowing()) call.publisher = target.publisher;
-            if (call.publisher === target.publisher) return;
+            if (call.publisher === target.publisher) {
+              if (!call.unknown) call.orphan = false;
+              return;
+            }
           }
-          if (call && call.orphan && flowing() && (!target || wanted === null)) return;
+          // After a restart of the server the publisher may come back later than we; who does not is told.
+          if (call && call.orphan && (flowing() || !call.unknown) && (!target || wanted === null)) return;
           if (call) hangUp('bye');
           if (target && joined) subscribe(target);
           else show('waiting', 'Waiting for a publisher …');
@@ -140,7 +165,7 @@ enum ViewerScript {
         async function subscribe(target) {
           const peer = new RTCPeerConnection({ iceServers, iceTransportPolicy });
           const mine = call = { id: newId(), stream: target.stream, publisher: target.publisher, peer, orphan: false,
-            started: performance.now(), early: [], held: [], bytes: -1, moved: 0, previous: null };
+            unknown: false, started: performance.now(), early: [], held: [], bytes: -1, moved: 0, previous: null };
           page.firstFrameMs = null;
           show('starting', 'Starting ' + target.stream + ' …');
           const media = new MediaStream();
@@ -179,7 +204,8 @@ enum ViewerScript {
 
         // RFC 8445 section 9: pictures go on over the old path until a new one works.
         async function restartIce(mine) {
-          if (!mine.peer.remoteDescription || mine.peer.signalingState !== 'stable') return;
+          // Without the server nobody would answer; it is made up for in welcomed().
+          if (!joined || !mine.peer.remoteDescription || mine.peer.signalingState !== 'stable') return;
           await mine.peer.setLocalDescription(await mine.peer.createOffer({ iceRestart: true }));
           if (mine === call) send({ type: 'offer', subscription: mine.id, sdp: mine.peer.localDescription.sdp });
         }
@@ -240,7 +266,7 @@ enum ViewerScript {
           const mine = call;
           if (reason === 'signalingLost' && flowing()) {
             // Only the publisher's line to the server broke; see in a moment whether pictures still come.
-            mine.orphan = true;
+            mine.orphan = mine.unknown = true;
             return;
           }
           hangUp(null);
@@ -315,7 +341,11 @@ enum ViewerScript {
             }
           });
           if (mine !== call) return;
-          if (now.bytes > mine.bytes && mine.bytes >= 0 && page.firstFrameMs !== null) mine.moved = now.time;
+          if (now.bytes > mine.bytes && mine.bytes >= 0 && page.firstFrameMs !== null) {
+            mine.moved = now.time;
+            // Where pictures on show are not told of.
+            if (page.state === 'stalled' && !video.requestVideoFrameCallback) show('live', '');
+          }
           mine.bytes = now.bytes;
           const before = mine.previous;
           mine.previous = now;
@@ -381,6 +411,11 @@ enum ViewerScript {
         setInterval(measure, 1000);
         // An orphan has nobody to say that it ended: its silence does.
         setInterval(() => { if (call && call.orphan && call.moved > 0 && !flowing()) ended('signalingLost'); }, 200);
+        // A publisher that is cut off is waited for; what is on show meanwhile is not live.
+        setInterval(() => {
+          if (call && page.state === 'live' && !document.hidden && performance.now() - call.moved > 3000)
+            show('stalled', 'No pictures are coming …');
+        }, 500);
         // Another token in the address bar is no new page by itself.
         window.addEventListener('hashchange', () => location.reload());
         connect();

@@ -36,7 +36,12 @@ public final class DataChannel: Sendable {
         fileprivate var waiters: [UInt64: Waiter] = [:]
         fileprivate var nextWaiter: UInt64 = 0
 
+        /// Whether what is unread holds the peer back; no more once the channel is over.
+        var countsUnread = true
+
         fileprivate var hasMessage: Bool { inboxStart < inbox.count }
+        /// What the messages that nobody has read cost in the link's count.
+        var unreadCost: Int { inbox[inboxStart...].reduce(0) { $0 + $1.cost } }
         fileprivate var waiting: Int { handedOver + bufferedAmount }
     }
 
@@ -83,12 +88,19 @@ public final class DataChannel: Sendable {
         link.send(payload, on: self)
     }
 
-    /// Closes the channel for both sides. What was sent before still arrives.
+    /// Closes the channel for both sides. What was sent before still arrives; what arrived and was not read is dropped.
     public func close() {
-        let link = state.withLock { state in
-            if state.readyState == .connecting || state.readyState == .open { state.readyState = .closing }
-            return state.link
+        let (link, cost) = state.withLock { state -> (DataChannelLink?, Int) in
+            // What was there when the peer closed can still be read.
+            guard state.readyState != .closed else { return (nil, 0) }
+            state.readyState = .closing
+            let cost = state.countsUnread ? state.unreadCost : 0
+            state.countsUnread = false
+            state.inbox = []
+            state.inboxStart = 0
+            return (state.link, cost)
         }
+        link?.didRead(cost)
         link?.close(self)
     }
 
@@ -143,9 +155,9 @@ public final class DataChannel: Sendable {
                 state.inbox.removeFirst(state.inboxStart)
                 state.inboxStart = 0
             }
-            return (message, state.link)
+            return (message, state.countsUnread ? state.link : nil)
         }
-        if let message { link?.didRead(message) }
+        if let message { link?.didRead(message.cost) }
         return message
     }
 

@@ -10,8 +10,6 @@ final class DataChannelLink: @unchecked Sendable {
     // `advance` and the closures run; `unread` is atomic, the rest never changes.
     /// More than this unread of all channels together, and nothing more is read from the network.
     private static let unreadLimit = 1_048_576
-    /// What a message costs beside its bytes.
-    private static let messageOverhead = 64
 
     private let loop: EventLoop
     private let onIncoming: @Sendable (DataChannel) -> Void
@@ -48,8 +46,9 @@ final class DataChannelLink: @unchecked Sendable {
         }
     }
 
-    func didRead(_ message: DataChannel.Message) {
-        let cost = message.payload.byteCount + Self.messageOverhead
+    /// Messages of that cost do not wait to be read any more.
+    func didRead(_ cost: Int) {
+        guard cost > 0 else { return }
         let left = unread.subtract(cost, ordering: .relaxed).newValue
         guard left < Self.unreadLimit / 2, left + cost >= Self.unreadLimit / 2 else { return }
         loop.execute { [self] in engine?.setDataChannelReadingPaused(false, now: SystemClock.now()) }
@@ -101,9 +100,13 @@ final class DataChannelLink: @unchecked Sendable {
             if let channel = channels[id] { becomeOpen(channel, engine) }
         case .message(let id, let payload):
             guard let channel = channels[id] else { return }
-            let cost = payload.byteCount + Self.messageOverhead
-            let total = unread.add(cost, ordering: .relaxed).newValue
-            channel.update { $0.inbox.append(DataChannel.Message(payload)) }
+            let message = DataChannel.Message(payload)
+            let total = channel.update { state in
+                // Nobody reads what comes after the channel was closed here.
+                guard state.countsUnread else { return 0 }
+                state.inbox.append(message)
+                return unread.add(message.cost, ordering: .relaxed).newValue
+            }
             if total > Self.unreadLimit { engine.setDataChannelReadingPaused(true, now: SystemClock.now()) }
         case .bufferedAmountChanged(let id, let amount):
             channels[id]?.update { $0.bufferedAmount = amount }
@@ -127,10 +130,14 @@ final class DataChannelLink: @unchecked Sendable {
     }
 
     private func finish(_ channel: DataChannel, reason: String) {
-        channel.update { state in
+        let cost = channel.update { state in
             state.readyState = .closed
             state.closeReason = reason
             state.bufferedAmount = 0
+            // The messages can still be read, but they are bounded now and hold other channels up no more.
+            defer { state.countsUnread = false }
+            return state.countsUnread ? state.unreadCost : 0
         }
+        didRead(cost)
     }
 }

@@ -83,4 +83,7 @@ extension DataChannel.Message {
         case .binary(let bytes): .binary(bytes)
         }
     }
+
+    /// Its bytes, and what keeping it takes beside them.
+    var cost: Int { payload.byteCount + 64 }
 }

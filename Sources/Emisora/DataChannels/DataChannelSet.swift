@@ -3,7 +3,7 @@ import Synchronization
 
 /// The data channels of a subscriber or a publisher, from before there is a connection.
 final class DataChannelSet: Sendable {
-    /// Channels of peers that nobody has asked for yet; the oldest go unseen where nobody does.
+    /// Channels of peers that nobody has asked for yet; the oldest are closed where nobody does.
     private static let incomingLimit = 64
 
     private struct State {
@@ -42,7 +42,15 @@ final class DataChannelSet: Sendable {
         return channel
     }
 
-    func accept(_ channel: DataChannel) { continuation.yield(channel) }
+    func accept(_ channel: DataChannel) {
+        switch continuation.yield(channel) {
+        // Nobody will ever read its messages.
+        case .dropped(let unseen): unseen.close()
+        case .terminated: channel.close()
+        case .enqueued: break
+        @unknown default: break
+        }
+    }
 
     /// The connection is there; to be called on the loop's thread.
     func attach(_ link: DataChannelLink) {

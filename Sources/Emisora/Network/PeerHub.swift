@@ -21,7 +21,7 @@ final class Peer {
     weak var owner: (any PeerOwner)?
     var selectedPathChanges = 0
     let use: SocketUse
-    /// `nil` without data channels.
+    /// Also where the connection has none: it closes the channels that are asked for.
     var dataChannels: DataChannelLink?
     /// Sockets that only this peer uses; empty where it uses the shared ones.
     var ownSockets: [UDPSocket]
@@ -160,7 +160,8 @@ final class PeerHub: EventLoopClient {
             passiveAddresses: tcp.localAddresses, iceOptions: iceOptions, gathersCandidates: !endpoints.isEmpty)
         configuration.hasDataChannels = hasDataChannels
         let engine = Engine(
-            configuration: configuration, security: security, pacer: pacer, random: RandomSource(SecureRandom()), now: now)
+            configuration: configuration, security: security, pacer: pacer, random: RandomSource(SecureRandom()),
+            now: now)
         engine.packetTap = options.packetDump?.tap(wallClock: wallClock)
         let peer = Peer(engine: engine, owner: owner, use: use, ownSockets: own)
         peers.append(peer)
@@ -170,6 +171,7 @@ final class PeerHub: EventLoopClient {
 
     /// Says goodbye to a peer and forgets it.
     func close(_ peer: Peer, now: Instant) {
+        guard peers.contains(where: { $0 === peer }) else { return }
         peer.engine.close()
         peer.dataChannels?.end(reason: "The connection was closed.")
         send(from: peer, now: now)

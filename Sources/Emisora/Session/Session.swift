@@ -81,6 +81,12 @@ public actor Session {
         return (try await open(first, options), try await open(second, options))
     }
 
+    /// A session without a room and without a server: whoever wants a connection brings its offer by a way of the
+    /// application's own, see ``answer(_:sending:receiving:)``.
+    public static func standalone(options: Options = Options()) async throws(SessionError) -> Session {
+        try await open(StandaloneChannel(), options)
+    }
+
     static func open(
         _ channel: any SignalingChannel, _ options: Options
     ) async throws(SessionError) -> Session {
@@ -167,6 +173,29 @@ public actor Session {
         }
     }
 
+    /// Answers a peer's SDP offer, by which it gets a stream of ours, or sends to us, or both by one connection.
+    ///
+    /// ```swift
+    /// let session = try await Session.standalone()
+    /// try await session.publish(publisher)
+    /// let answer = try await session.answer(offer, sending: publisher, receiving: Subscriber(videoSink: myView))
+    /// ```
+    ///
+    /// The answer has the candidates of this machine's addresses, so that it is all that the peer needs; those that the
+    /// offer has are all that are known of the peer, and where it has none the peer is expected to come. Events tell what
+    /// becomes of it: `subscriberConnected` and `subscriptionConnected`, with the publisher's name, or
+    /// `main` where there is none. Data channels are the subscriber's where it wants them, else the publisher's.
+    ///
+    /// - Parameters:
+    ///   - publisher: what the peer gets; published before. `nil`: nothing.
+    ///   - subscriber: what takes that which the peer sends. `nil`: it may send nothing.
+    /// - Returns: the SDP answer.
+    public func answer(
+        _ offer: String, sending publisher: Publisher? = nil, receiving subscriber: Subscriber? = nil
+    ) async throws(SessionError) -> String {
+        try core.answer(offer, sending: publisher, receiving: subscriber)
+    }
+
     /// Gives a name back; what is being received goes on.
     public func stopReceiving(_ stream: String? = nil) {
         core.stopReceiving(stream)
@@ -187,7 +216,7 @@ public actor Session {
 
     private func leave() async {
         let publishers = core.publishers
-        core.shutdown(reason: "The session was closed.")
+        core.shutdown(.closed)
         for publisher in publishers { await publisher.end() }
     }
 

@@ -23,10 +23,11 @@ extension SessionCore {
         else {
             return completion(.failure(.system("The session has too many connections.")))
         }
-        attach(subscriber.channels, to: peer)
         let reception = Reception(subscriber: subscriber, peer: peer, now: now)
         do {
             try begin(subscriber, id: id)
+            // Not before: one that is in use has its channels by another connection.
+            attach(subscriber.channels, to: peer)
             let offer = offerer == .publisher ? "" : try peer.engine.makeOffer()
             hub.add(reception)
             subscriptions[id] = Subscription(stream: stream, reception: reception, answered: completion)
@@ -94,6 +95,7 @@ extension SessionCore {
         else { return }
         channel.send(.bye(subscription: id, reason: .bye))
         finish(subscription)
+        endDelivery(by: subscription.reception.peer, id, reason: "The subscription was ended.")
     }
 
     func finish(_ subscription: Subscription) {
@@ -109,6 +111,7 @@ extension SessionCore {
         completeSubscribe(id, .failure(error))
         guard let subscription = subscriptions.removeValue(forKey: id) else { return }
         finish(subscription)
+        endDelivery(by: subscription.reception.peer, id, reason: reason)
         emit(.subscriptionEnded(stream: subscription.stream, reason: reason))
     }
 

@@ -27,6 +27,8 @@ final class SessionCore: @unchecked Sendable {
         /// Which call of `publish` waits for it: the timer and the cancellation of another one leave it alone.
         var attempt = 0
         var isAnnounced = false
+        /// Another attempt follows, since the name was taken.
+        var waitsToBeAnnounced = false
     }
 
     /// A stream that we receive.
@@ -54,12 +56,15 @@ final class SessionCore: @unchecked Sendable {
     /// Names of streams that HTTP encoders may send to us, `nil` for any.
     var receivers: [String?: Receiver] = [:]
     var roomStreams: [StreamDescription] = []
-    private var participantID = ""
-    private var welcomed: Completion?
-    private(set) var isWelcome = false
-    private var wasWelcome = false
+    /// Those of before an outage that the server has not named since.
+    var unconfirmedStreams: Set<String> = []
+    var participantID = ""
+    var welcomed: Completion?
+    var isWelcome = false
+    var wasWelcome = false
     /// Why the server does not let us back in.
-    private var lastRefusal: SessionError?
+    var lastRefusal: SessionError?
+    private var lastLoss = ""
     private var isShutDown = false
     private var timers: [Timer] = []
     private var attempts = 0
@@ -117,7 +122,7 @@ final class SessionCore: @unchecked Sendable {
 
     func failWelcome(_ error: SessionError) {
         guard let completion = welcomed.take() else { return }
-        shutdown(reason: error.description)
+        shutdown(.connectFailed(error))
         completion(.failure(error))
     }
 
@@ -126,7 +131,7 @@ final class SessionCore: @unchecked Sendable {
     }
 
     /// Ends everything at once. Capturers are stopped by the caller, who can wait for them.
-    func shutdown(reason: String) {
+    func shutdown(_ reason: SessionEndReason) {
         guard !isShutDown else { return }
         isShutDown = true
         for (_, subscription) in subscriptions { finish(subscription) }
@@ -142,7 +147,7 @@ final class SessionCore: @unchecked Sendable {
         hub?.shutdown(now: SystemClock.now())
         hub = nil
         timers.removeAll()
-        emit(.disconnected(reason: reason))
+        emit(.ended(reason))
         events.continuation.finish()
     }
 
@@ -156,28 +161,42 @@ final class SessionCore: @unchecked Sendable {
         case .message(let message): handle(message, now: SystemClock.now())
         case .notice(let text): emit(.serverReported(text))
         case .disconnected(let reason):
-            if isWelcome {
-                isWelcome = false
-                emit(.signalingLost(reason: reason.description))
-            }
+            isWelcome = false
+            lastLoss = reason.description
             // The first connection is not tried for ever: its failure is told at once.
             if !wasWelcome { failWelcome(.connectFailed(reason.description)) }
+        case .reconnecting(let attempt):
+            guard wasWelcome else { return }
+            emit(.reconnecting(attempt: attempt, reason: lastRefusal?.description ?? lastLoss))
+        case .gaveUp(let attempts):
+            end(.retriesExhausted(attempts: attempts, reason: lastRefusal?.description ?? lastLoss))
+        }
+    }
+
+    /// The session is over through no wish of ours.
+    private func end(_ reason: SessionEndReason) {
+        guard !isShutDown else { return }
+        let publishers = publishers
+        shutdown(reason)
+        Task {
+            for publisher in publishers { await publisher.end() }
         }
     }
 
     private func handle(_ message: SignalingMessage, now: Instant) {
         switch message {
-        case .welcome(_, let id, _, let streams, let servers):
-            participantID = id
+        case .welcome(_, let id, _, let streams, let servers, let ticket):
             hub?.setRoomServers(servers.map(ICEServer.init), now: now)
             if wasWelcome { hub?.refreshServers(now: now) }
-            handleWelcome(streams)
+            handleWelcome(id, streams, grace: .seconds(ticket?.grace ?? 0))
         case .streamPublished(let stream):
+            unconfirmedStreams.remove(stream.stream)
             roomStreams.removeAll { $0.stream == stream.stream }
             roomStreams.append(stream)
             completeAnnouncement(of: stream.stream, attempt: nil, .success(()))
             emit(.streamPublished(name: stream.stream))
         case .streamUnpublished(let stream):
+            unconfirmedStreams.remove(stream.stream)
             roomStreams.removeAll { $0.stream == stream.stream }
             emit(.streamUnpublished(name: stream.stream))
         case .subscribe(let subscription, let stream, let sdp):
@@ -197,26 +216,17 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    private func handleWelcome(_ streams: [StreamDescription]) {
-        roomStreams = streams
-        isWelcome = true
-        if wasWelcome {
-            emit(.signalingRestored)
-            // A server that came back knows nothing of us.
-            for name in publications.keys.sorted() { channel.send(.publish(stream: name)) }
-            registerReceiversAgain()
-        }
-        wasWelcome = true
-        lastRefusal = nil
-        for stream in streams { emit(.streamPublished(name: stream.stream)) }
-        if let completion = welcomed.take() { completion(.success(())) }
-    }
-
     private func handle(_ error: SignalingError) {
         let refusal: SessionError =
             error.code == .unreachable
             ? .connectFailed(error.message) : .refused(code: error.code.rawValue, message: error.message)
-        if let id = error.subscription, subscriptions[id] != nil {
+        if error.code == .takenOver {
+            end(.takenOver)
+        } else if error.code == .subscriptionNotFound {
+            // A server that has forgotten says so of what goes on without it.
+            guard let id = error.subscription, subscriptions[id]?.answered != nil else { return }
+            endSubscription(id, reason: error.message, error: refusal)
+        } else if let id = error.subscription, subscriptions[id] != nil {
             endSubscription(id, reason: error.message, error: refusal)
         } else if error.inReplyTo == "receive" {
             failReceives(refusal)
@@ -230,16 +240,20 @@ final class SessionCore: @unchecked Sendable {
                 }
             }
         } else if error.inReplyTo == "join" {
-            // After an outage, as when a token has expired meanwhile: told once, while the attempts go on.
-            if wasWelcome, lastRefusal != refusal { emit(.signalingLost(reason: refusal.description)) }
+            // After an outage, as when a token has expired meanwhile: the next attempt is told with it.
             lastRefusal = refusal
             failWelcome(refusal)
         }
     }
 
     private func announceAgain(_ name: String) {
+        // A refusal does not say which stream it is about.
+        guard publications[name]?.waitsToBeAnnounced == false else { return }
+        publications[name]?.waitsToBeAnnounced = true
         schedule(after: .seconds(1)) { [weak self] in
-            guard let self, isWelcome, publications[name] != nil,
+            guard let self else { return }
+            publications[name]?.waitsToBeAnnounced = false
+            guard isWelcome, publications[name] != nil,
                 !roomStreams.contains(where: { $0.stream == name && $0.publisher == participantID })
             else { return }
             channel.send(.publish(stream: name))
@@ -277,12 +291,13 @@ final class SessionCore: @unchecked Sendable {
 
 extension SessionCore: PeerOwner {
     func peer(_ peer: Peer, didEmit event: PeerEvent, now: Instant) {
-        if let id = subscriptions.first(where: { $0.value.reception.peer === peer })?.key {
-            if handlePathEvent(event, of: id, peer) { return }
-            handle(event, ofSubscription: id)
-        } else if let (name, id) = delivery(to: peer) {
-            if handlePathEvent(event, of: id, peer) { return }
-            handle(event, ofDelivery: id, stream: name, peer: peer, now: now)
+        // One connection may go both ways.
+        let receiving = subscriptions.first { $0.value.reception.peer === peer }?.key
+        let sending = delivery(to: peer)
+        guard let id = receiving ?? sending?.id, !handlePathEvent(event, of: id, peer) else { return }
+        if let receiving { handle(event, ofSubscription: receiving) }
+        if let sending, delivery(to: peer) != nil {
+            handle(event, ofDelivery: sending.id, stream: sending.stream, peer: peer, now: now)
         }
     }
 

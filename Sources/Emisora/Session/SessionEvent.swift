@@ -3,9 +3,11 @@ import Synchronization
 
 /// What happens in a session without being asked for.
 public enum SessionEvent: Sendable {
-    /// The signaling connection was lost; media goes on, the session comes back by itself.
-    case signalingLost(reason: String)
-    case signalingRestored
+    /// The signaling connection is lost, and the session tries to come back: the number of the attempt that follows, and
+    /// why the last one, or the connection, failed. Media goes on meanwhile.
+    case reconnecting(attempt: Int, reason: String)
+    /// The session is back in its room.
+    case reconnected
     /// Somebody publishes a stream in the room (also one of ours).
     case streamPublished(name: String)
     case streamUnpublished(name: String)
@@ -27,7 +29,30 @@ public enum SessionEvent: Sendable {
     /// A source of ours reported something beside its frames: some were dropped or lost, or it is over.
     case captureReported(stream: String, TrackKind, CaptureReport)
     /// The session is over; the last event.
-    case disconnected(reason: String)
+    case ended(SessionEndReason)
+}
+
+/// Why a session is over.
+public enum SessionEndReason: Equatable, Sendable, CustomStringConvertible {
+    /// ``Session/disconnect()`` was called.
+    case closed
+    /// The room could not be joined in the first place.
+    case connectFailed(SessionError)
+    /// The connection was lost and did not come back within ``Session/Options/maxAutoRetry`` attempts; why the last one
+    /// failed.
+    case retriesExhausted(attempts: Int, reason: String)
+    /// Somebody with this session's secret took it over.
+    case takenOver
+
+    public var description: String {
+        switch self {
+        case .closed: "The session was closed."
+        case .connectFailed(let error): error.description
+        case .retriesExhausted(0, let reason): "\(reason) No attempt was to be made to come back."
+        case .retriesExhausted(let attempts, let reason): "\(reason) It was tried \(attempts) times to come back."
+        case .takenOver: "The session goes on over another connection."
+        }
+    }
 }
 
 /// The events of a session: a bounded sequence, of which a slow reader misses the oldest.

@@ -47,13 +47,21 @@ extension Session {
         public var token: String?
         /// What a room of a Janus asks for (`janus:` URLs).
         public var janus: JanusOptions
+        /// How often in a row the session tries to come back to its room after its connection was lost; 0: not at all.
+        /// After that many failures it ends (``SessionEndReason/retriesExhausted(attempts:reason:)``), and media with it.
+        /// `nil`: for ever, while media goes on.
+        public var maxAutoRetry: Int?
+        /// The longest pause before the first of these attempts. It doubles with each, eightfold and to 5 s at the most, and
+        /// each pause is a random part of it, so that the clients of a server that was restarted do not come all at once.
+        public var autoRetryDelay: Duration
 
         public init(
             addresses: NetworkAddresses = .automatic, connectTimeout: Duration = .seconds(10),
             iceServers: [ICEServer] = [], iceTransportPolicy: ICETransportPolicy = .all,
             ports: ClosedRange<UInt16>? = nil, usesTCPCandidates: Bool = true, natAddresses: [IPAddress] = [],
             certificateAuthorities: String? = nil, certificateFile: String? = nil,
-            packetDump: PacketDump? = nil, token: String? = nil, janus: JanusOptions = JanusOptions()
+            packetDump: PacketDump? = nil, token: String? = nil, maxAutoRetry: Int? = nil,
+            autoRetryDelay: Duration = .milliseconds(250), janus: JanusOptions = JanusOptions()
         ) {
             self.addresses = addresses
             self.connectTimeout = connectTimeout
@@ -67,6 +75,8 @@ extension Session {
             self.packetDump = packetDump
             self.token = token
             self.janus = janus
+            self.maxAutoRetry = maxAutoRetry
+            self.autoRetryDelay = autoRetryDelay
         }
     }
 }

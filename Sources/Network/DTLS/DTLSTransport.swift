@@ -253,8 +253,6 @@ package final class DTLSTransport {
         }
         if receiveBuffer.isEmpty {
             receiveBuffer = [UInt8](repeating: 0, count: takesApplicationData ? Self.maximumRecordByteCount : 32)
-        } else if takesApplicationData, receiveBuffer.count < Self.maximumRecordByteCount {
-            receiveBuffer = [UInt8](repeating: 0, count: Self.maximumRecordByteCount)
         }
         // Bounded: one datagram holds few records.
         for _ in 0..<Self.receivedLimit {

@@ -48,9 +48,7 @@ extension PeerEngine {
         }
         dataChannels.setMaximumMessageByteCount(data.maximumMessageSize)
         guard security.isEstablished else { return }
-        dataChannels.connect(
-            isClient: negotiated.dtlsRole == .client, remotePort: data.remotePort,
-            maximumMessageByteCount: data.maximumMessageSize, now: now)
+        dataChannels.connect(isClient: negotiated.dtlsRole == .client, remotePort: data.remotePort, now: now)
     }
 
     func takeApplicationData(now: Instant) {

@@ -2,7 +2,6 @@ import EmisoraCore
 import EmisoraCrypto
 import EmisoraICE
 import EmisoraRTP
-import EmisoraSCTP
 import EmisoraSDP
 
 /// Offer, answer and candidates.
@@ -39,15 +38,6 @@ extension PeerEngine {
                 track.isStereo = one.isStereo
                 return track
             })
-    }
-
-    /// Asks for data channels where the connection was made without: the next offer of ours has them, and an offer of the
-    /// peer's may.
-    package func setDataChannels() {
-        guard dataChannels == nil, state != .closed else { return }
-        dataChannels = DataChannels()
-        security.takesApplicationData = true
-        negotiation.setDataChannels(true)
     }
 
     /// Takes the peer's answer to our offer and begins to connect.

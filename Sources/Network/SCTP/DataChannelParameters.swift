@@ -11,6 +11,8 @@ package struct DataChannelParameters: Hashable, Sendable {
     package init(label: String) {
         self.label = label
     }
+
+    var textByteCount: Int { label.utf8.count + subprotocol.utf8.count }
 }
 
 /// Which data channel of a connection; a number that is used once, where stream ids come again.

@@ -12,6 +12,8 @@ package final class DataChannels {
     package static let maximumChannels = 256
     /// What may wait to be sent on one channel.
     package static let maximumBufferedAmount = 16_777_216
+    /// Labels and protocols of all channels that the peer has opened.
+    private static let maximumIncomingTextByteCount = 262_144
     /// What a peer takes that says nothing of it (RFC 8841 §6.1).
     package static let defaultMaximumMessageByteCount = 65_536
 
@@ -35,6 +37,8 @@ package final class DataChannels {
         var bufferedAmount = 0
         /// Of what is ours on the stream before them.
         var controlByteCount = 0
+        /// The peer opened it.
+        var isIncoming = false
         /// The peer knows the channel: until then all goes in order behind the opening (RFC 8832 §6).
         var isKnownToPeer = false
         var isIncomingReset = false
@@ -52,14 +56,16 @@ package final class DataChannels {
     private var idOfStream: [UInt16: DataChannelID] = [:]
     private var nextNumber: UInt64 = 0
     private var events: [DataChannelEvent] = []
-    /// Streams that the peer opened though it must not, which are reset for that.
+    /// Streams without a channel that are no use: the peer opened them though it must not, or they were given up, and are
+    /// reset for that, or they cannot be reset.
     private var refused: Set<UInt16> = []
     private var endReason: String?
 
     package init() {}
 
     package var isConnected: Bool { association?.isConnected == true }
-    /// Bytes of messages that the application has not taken yet close the peer's window.
+
+    /// While it holds nothing more is read, and the peer's window closes.
     package func setReadingPaused(_ isPaused: Bool, now: Instant) {
         association?.setReadingPaused(isPaused, now: now)
         settle(now: now)
@@ -72,11 +78,9 @@ package final class DataChannels {
     /// - Parameters:
     ///   - isClient: of DTLS, whose channels have even numbers (RFC 8832 §6).
     ///   - remotePort: the peer's `a=sctp-port`.
-    ///   - maximumMessageByteCount: the peer's `a=max-message-size`; 0 is any size, `nil` that it says nothing.
-    package func connect(isClient: Bool, remotePort: UInt16, maximumMessageByteCount: UInt64?, now: Instant) {
+    package func connect(isClient: Bool, remotePort: UInt16, now: Instant) {
         guard association == nil, endReason == nil else { return }
         self.isClient = isClient
-        setMaximumMessageByteCount(maximumMessageByteCount)
         do throws(SCTPError) {
             association = try SCTPAssociation(remotePort: remotePort, now: now)
         } catch {
@@ -85,7 +89,7 @@ package final class DataChannels {
         settle(now: now)
     }
 
-    /// A later description may say another size.
+    /// The peer's `a=max-message-size`; 0 is any size, `nil` that it says nothing. A later description may say another.
     package func setMaximumMessageByteCount(_ count: UInt64?) {
         let own = SCTPAssociation.maximumMessageByteCount
         maximumMessageByteCount =
@@ -204,6 +208,8 @@ package final class DataChannels {
     }
 
     private func take(_ event: SCTPAssociation.Event, now: Instant) {
+        // What came before the end and was not looked at changes nothing any more.
+        guard endReason == nil else { return }
         switch event {
         case .connected: break
         case .message(let stream, let ppid, let bytes): receive(bytes, ppid: ppid, stream: stream, now: now)
@@ -217,6 +223,8 @@ package final class DataChannels {
                 channels[id]?.isOutgoingReset = true
                 finishIfReset(id, stream)
             }
+        case .resetRefused(let streams):
+            for stream in streams { didRefuseReset(stream) }
         case .drained:
             for (id, channel) in channels where channel.isQueueEmpty && channel.bufferedAmount > 0 {
                 setBufferedAmount(0, of: id)
@@ -251,8 +259,9 @@ package final class DataChannels {
     /// The peer opens a channel. One on a stream in use, or on one of ours, is refused by a reset (RFC 8832 §6).
     private func accept(_ parameters: DataChannelParameters, stream: UInt16, now: Instant) {
         let isPeersNumber = (stream % 2 == 0) != isClient
-        guard isPeersNumber, idOfStream[stream] == nil, stream < SCTPAssociation.streamCount,
-            channels.count < Self.maximumChannels
+        guard isPeersNumber, idOfStream[stream] == nil, stream < outgoingStreamCount,
+            channels.count < Self.maximumChannels,
+            incomingTextByteCount(with: parameters) <= Self.maximumIncomingTextByteCount
         else {
             guard idOfStream[stream] == nil, !refused.contains(stream) else { return }
             refused.insert(stream)
@@ -264,10 +273,20 @@ package final class DataChannels {
         channel.state = .open
         channel.stream = stream
         channel.isKnownToPeer = true
+        channel.isIncoming = true
         Self.queueControl(.acknowledge, of: channel)
         channels[id] = channel
         idOfStream[stream] = id
         events.append(.incoming(id, parameters))
+    }
+
+    /// A channel needs a stream each way: without ours it could be neither acknowledged nor closed.
+    private var outgoingStreamCount: UInt16 { association?.outgoingStreamCount ?? 0 }
+
+    private func incomingTextByteCount(with parameters: DataChannelParameters) -> Int {
+        channels.values.reduce(parameters.textByteCount) { sum, channel in
+            sum + (channel.isIncoming ? channel.parameters.textByteCount : 0)
+        }
     }
 
     private func didResetIncoming(_ stream: UInt16) {
@@ -281,6 +300,15 @@ package final class DataChannels {
         channels[id]?.queue = []
         channels[id]?.queueStart = 0
         finishIfReset(id, stream)
+    }
+
+    /// The channel ends on this side alone, and as the peer may know of none, its stream is not used again.
+    private func didRefuseReset(_ stream: UInt16) {
+        refused.insert(stream)
+        guard let id = idOfStream[stream], channels[id]?.state == .resetting else { return }
+        channels[id] = nil
+        idOfStream[stream] = nil
+        events.append(.closed(id, reason: ""))
     }
 
     private func finishIfReset(_ id: DataChannelID, _ stream: UInt16) {
@@ -297,7 +325,16 @@ package final class DataChannels {
         guard isConnected else { return }
         let waiting = channels.filter { $0.value.state == .connecting && $0.value.stream == nil }.keys
         for id in waiting.sorted(by: { $0.number < $1.number }) {
-            guard let stream = freeStream(), let channel = channels[id] else { return }
+            guard let channel = channels[id] else { continue }
+            guard let stream = freeStream() else {
+                // One that is about to be free is waited for.
+                if channels.values.contains(where: { $0.state == .closing || $0.state == .resetting }) { return }
+                channels[id] = nil
+                let reason =
+                    "The peer has no stream for one more data channel (it takes \(outgoingStreamCount)); close one first."
+                events.append(.closed(id, reason: reason))
+                continue
+            }
             channel.stream = stream
             channel.state = .open
             Self.queueControl(.open(channel.parameters), of: channel)
@@ -307,7 +344,7 @@ package final class DataChannels {
     }
 
     private func freeStream() -> UInt16? {
-        stride(from: isClient ? 0 : 1, to: SCTPAssociation.streamCount, by: 2)
+        stride(from: isClient ? 0 : 1, to: outgoingStreamCount, by: 2)
             .first { idOfStream[$0] == nil && !refused.contains($0) }
     }
 
@@ -347,10 +384,13 @@ package final class DataChannels {
             reliability: isPlain ? .reliable : channel.parameters.reliability, now: now)
         switch result {
         case .full: return false
-        case .refused:
-            // The peer has fewer streams, or the association is at its end.
-            channels[id]?.queue = []
-            channels[id]?.queueStart = 0
+        case .refused(let code):
+            // A message that is lost in silence would break what reliable channels promise.
+            channels[id] = nil
+            idOfStream[stream] = nil
+            events.append(.closed(id, reason: "SCTP does not take the channel's messages any more (errno \(code))."))
+            refused.insert(stream)
+            association.reset([stream], now: now)
             return false
         case .sent:
             channels[id]?.queue[channel.queueStart].payload.bytes = []

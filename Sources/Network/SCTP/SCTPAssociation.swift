@@ -1,6 +1,5 @@
 import CEmisoraSCTP
 import EmisoraCore
-import Glibc
 
 /// One SCTP association over DTLS (RFC 8261), without socket or thread; the owner of its usrsctp handle.
 ///
@@ -16,6 +15,8 @@ package final class SCTPAssociation {
         case incomingReset([UInt16])
         /// Nothing more of ours is on these, and the peer knows.
         case outgoingReset([UInt16])
+        /// These cannot be reset: the peer has no such streams, or knows no resets. It will not reset them either.
+        case resetRefused([UInt16])
         /// Everything that was sent is acknowledged, or given up.
         case drained
         case closed(reason: String)
@@ -53,7 +54,11 @@ package final class SCTPAssociation {
     private let handle: OpaquePointer
     private let address: UInt
     private var isOpen = true
+    /// The peer is through, or what it sent cannot be gone on with: nothing more is read.
+    private var isEnded = false
     package private(set) var isConnected = false
+    /// Streams of ours, from 0, that both sides have; 0 until it is connected.
+    package private(set) var outgoingStreamCount: UInt16 = 0
     private var events: [Event] = []
     private var packets: [[UInt8]] = []
     private var nextPacket = 0
@@ -69,28 +74,38 @@ package final class SCTPAssociation {
     /// Nothing is read while its reader has enough: the peer's window closes then.
     private var isReadingPaused = false
 
+    /// What an association offers: a peer may have fewer streams, and know no way to reset them.
+    package struct Abilities: Sendable {
+        package var incomingStreamCount = SCTPAssociation.streamCount
+        package var resetsStreams = true
+        package init() {}
+    }
+
+    /// What our descriptions say (`DataChannelSection.port`).
+    private static let localPort: UInt16 = 5_000
+
     /// Begins to connect: both sides do (RFC 8841 §9.3).
-    package init(localPort: UInt16 = 5_000, remotePort: UInt16, now: Instant) throws(SCTPError) {
+    package init(remotePort: UInt16, abilities: Abilities = Abilities(), now: Instant) throws(SCTPError) {
         let address = SCTPLibrary.makeAddress()
         let pointer = UnsafeMutableRawPointer(bitPattern: address)
         do throws(SCTPError) {
             handle = try SCTPLibrary.call(now: now) { () throws(SCTPError) -> SendableHandle in
                 usrsctp_register_address(pointer)
                 guard let socket = emisora_sctp_socket() else {
-                    let code = errno
+                    let code = emisora_sctp_errno()
                     usrsctp_deregister_address(pointer)
                     throw .system(operation: "Making an SCTP socket", code: code)
                 }
                 var options = emisora_sctp_options(
                     buffer_size: Self.bufferByteCount, streams: Self.streamCount,
-                    packet_size: UInt32(Self.maximumPacketByteCount),
+                    incoming_streams: abilities.incomingStreamCount, has_resets: abilities.resetsStreams ? 1 : 0,
                     // The least is above the 200 ms that a peer may delay its acknowledgement.
                     initial_rto: 500, minimum_rto: 220, maximum_rto: 2_000)
                 guard emisora_sctp_configure(socket, &options) == 0,
                     emisora_sctp_connect(
-                        socket, pointer, localPort, remotePort, UInt32(Self.maximumPacketByteCount)) == 0
+                        socket, pointer, Self.localPort, remotePort, UInt32(Self.maximumPacketByteCount)) == 0
                 else {
-                    let code = errno
+                    let code = emisora_sctp_errno()
                     usrsctp_close(socket)
                     usrsctp_deregister_address(pointer)
                     throw .system(operation: "Setting up an SCTP association", code: code)
@@ -148,7 +163,9 @@ package final class SCTPAssociation {
         resetAgain(now: now)
         read(now: now)
         collect(now: now)
-        guard now - lastActivity >= Self.lively, isConnected, !isOutstanding, resetting.isEmpty, !isQuiet else { return }
+        guard now - lastActivity >= Self.lively, isConnected, !isOutstanding, resetting.isEmpty, !isQuiet else {
+            return
+        }
         isQuiet = true
         events.append(.drained)
     }
@@ -191,7 +208,7 @@ package final class SCTPAssociation {
     package func send(
         _ bytes: [UInt8], stream: UInt16, ppid: UInt32, isOrdered: Bool, reliability: Reliability, now: Instant
     ) -> SendResult {
-        guard isOpen, isConnected, !bytes.isEmpty else { return .refused(code: ENOTCONN) }
+        guard isOpen, isConnected, !bytes.isEmpty else { return .refused(code: emisora_sctp_not_connected) }
         let (policy, value): (Int32, UInt32) =
             switch reliability {
             case .reliable: (SCTP_PR_SCTP_NONE, 0)
@@ -203,12 +220,12 @@ package final class SCTPAssociation {
             bytes.withUnsafeBytes {
                 emisora_sctp_send(
                     socket.pointer, $0.baseAddress, $0.count, stream, ppid, isOrdered ? 1 : 0, UInt16(policy), value)
-            } < 0 ? errno : 0
+            } < 0 ? emisora_sctp_errno() : 0
         }
         if code == 0 { touch(now) }
         // A lossless answer of the peer's may have made room for more meanwhile, also where this message had none.
         collect(now: now)
-        return code == 0 ? .sent : code == EWOULDBLOCK ? .full : .refused(code: code)
+        return code == 0 ? .sent : code == emisora_sctp_would_block ? .full : .refused(code: code)
     }
 
     /// Ends our side of streams, once what was sent on them is acknowledged.
@@ -236,14 +253,25 @@ package final class SCTPAssociation {
     /// One request is under way at a time (RFC 6525 §5.1.1), and none for a stream with something unacknowledged, so it is
     /// repeated until the library has done it.
     private func resetAgain(now: Instant) {
-        guard isOpen, isConnected, !resetting.isEmpty else { return }
+        guard isOpen, isConnected else { return }
+        // One number that is not in use and the library refuses all of a request.
+        refuseResets(resetting.filter { $0 >= outgoingStreamCount })
+        guard !resetting.isEmpty else { return }
         let streams = Array(resetting.sorted().prefix(256))
         let socket = SendableHandle(handle)
-        SCTPLibrary.call(now: now) {
-            _ = streams.withUnsafeBufferPointer {
-                emisora_sctp_reset(socket.pointer, $0.baseAddress, UInt16($0.count))
+        let code = SCTPLibrary.call(now: now) {
+            streams.withUnsafeBufferPointer {
+                emisora_sctp_reset(socket.pointer, $0.baseAddress, UInt16($0.count)) < 0 ? emisora_sctp_errno() : 0
             }
         }
+        // Other codes are of requests that are under way.
+        if code == emisora_sctp_invalid || code == emisora_sctp_unsupported { refuseResets(Set(streams)) }
+    }
+
+    private func refuseResets(_ streams: Set<UInt16>) {
+        guard !streams.isEmpty else { return }
+        resetting.subtract(streams)
+        events.append(.resetRefused(streams.sorted()))
     }
 
     /// Takes what the library has to send, and sees in it what goes out for the first time.
@@ -263,7 +291,7 @@ package final class SCTPAssociation {
 
     /// Reads what has come, in the order it is delivered.
     private func read(now: Instant) {
-        guard isOpen, !isReadingPaused else { return }
+        guard isOpen, !isEnded, !isReadingPaused else { return }
         let socket = SendableHandle(handle)
         var isAtEnd = false
         SCTPLibrary.receive(now: now) { buffer in
@@ -282,6 +310,7 @@ package final class SCTPAssociation {
                 } else {
                     receive(bytes, stream: stream, ppid: ppid, isComplete: isComplete != 0)
                 }
+                if isEnded { return }
             }
         }
         if isAtEnd, isConnected { end("The peer ended its data channels.") }
@@ -300,9 +329,10 @@ package final class SCTPAssociation {
 
     private func notify(_ notification: SCTPNotification?) {
         switch notification {
-        case .up:
+        case .up(let outgoingStreamCount):
             guard !isConnected else { return }
             isConnected = true
+            self.outgoingStreamCount = min(outgoingStreamCount, Self.streamCount)
             events.append(.connected)
         case .restarted: end("The peer began its data channels anew within the connection.")
         case .lost: end("The peer ended its data channels.")
@@ -318,7 +348,8 @@ package final class SCTPAssociation {
     }
 
     private func end(_ reason: String) {
-        guard !events.contains(where: { if case .closed = $0 { true } else { false } }) else { return }
+        guard !isEnded else { return }
+        isEnded = true
         isConnected = false
         resetting = []
         events.append(.closed(reason: reason))

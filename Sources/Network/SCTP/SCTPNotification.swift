@@ -2,7 +2,8 @@ import CEmisoraSCTP
 
 /// What usrsctp tells beside messages (RFC 6458 §6.1), as far as it is used.
 enum SCTPNotification: Equatable {
-    case up
+    /// The association is there; so many streams of ours the peer takes.
+    case up(outgoingStreamCount: UInt16)
     case restarted
     case lost
     /// A message, or the rest of one, was given up before it went out.
@@ -21,7 +22,9 @@ enum SCTPNotification: Equatable {
         case SCTP_ASSOC_CHANGE:
             guard let state = fields[\sctp_assoc_change.sac_state] else { return nil }
             switch Int32(state) {
-            case SCTP_COMM_UP: self = .up
+            case SCTP_COMM_UP:
+                guard let count = fields[\sctp_assoc_change.sac_outbound_streams] else { return nil }
+                self = .up(outgoingStreamCount: count)
             case SCTP_RESTART: self = .restarted
             default: self = .lost
             }

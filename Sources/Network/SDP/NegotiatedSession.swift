@@ -76,6 +76,12 @@ package struct NegotiatedSession: Hashable, Sendable {
         package var remotePort: UInt16
         /// The largest message that the peer takes, in bytes: 0 for any, `nil` where it says nothing.
         package var maximumMessageSize: UInt64?
+
+        package init(index: Int, remotePort: UInt16, maximumMessageSize: UInt64?) {
+            self.index = index
+            self.remotePort = remotePort
+            self.maximumMessageSize = maximumMessageSize
+        }
     }
 
     package enum DTLSRole: Hashable, Sendable {

@@ -14,15 +14,12 @@ extension OfferAnswerMachine {
     {
         var best: [MediaConfiguration.Kind: (rank: Int, index: Int, codec: CodecFormats)] = [:]
         for (index, section) in offer.media.enumerated() {
-            guard section.port != 0 || (section.isBundleOnly && !offer.bundle.isEmpty), section.isRTCPMultiplexed,
+            guard Self.isUsable(section, in: offer), section.isRTCPMultiplexed,
                 Self.isKnownProtocol(section.protocolName), let track = configuration.track(section.kind),
-                offer.bundle.isEmpty || section.mid.map(offer.bundle.contains) == true,
                 let codec = CodecFormats(in: section, for: track)
             else { continue }
-            let isOurs =
-                if let local, index < local.media.count { !local.media[index].isRejected } else { false }
             let flows = Self.direction(track, remote: section) != .inactive
-            let rank = (isOurs ? 2 : 0) + (flows ? 1 : 0)
+            let rank = (isOurs(index) ? 2 : 0) + (flows ? 1 : 0)
             if let known = best[track.kind], known.rank >= rank { continue }
             best[track.kind] = (rank, index, codec)
         }
@@ -47,15 +44,20 @@ extension OfferAnswerMachine {
     func acceptedData(of offer: SessionDescription, besides hasMedia: Bool) -> Int? {
         guard configuration.hasDataChannels, !(offer.bundle.isEmpty && hasMedia) else { return nil }
         let usable = offer.media.indices.filter { index in
-            let section = offer.media[index]
-            return (section.port != 0 || (section.isBundleOnly && !offer.bundle.isEmpty))
-                && DataChannelSection.remotePort(in: section) != nil
-                && (offer.bundle.isEmpty || section.mid.map(offer.bundle.contains) == true)
+            Self.isUsable(offer.media[index], in: offer) && DataChannelSection.remotePort(in: offer.media[index]) != nil
         }
-        let ours = usable.first { index in
-            if let local, index < local.media.count { !local.media[index].isRejected } else { false }
-        }
-        return ours ?? usable.first
+        return usable.first(where: isOurs) ?? usable.first
+    }
+
+    /// Neither rejected nor outside of the bundle.
+    private static func isUsable(_ section: MediaSection, in offer: SessionDescription) -> Bool {
+        (section.port != 0 || (section.isBundleOnly && !offer.bundle.isEmpty))
+            && (offer.bundle.isEmpty || section.mid.map(offer.bundle.contains) == true)
+    }
+
+    /// Whether we have that m-line in use.
+    private func isOurs(_ index: Int) -> Bool {
+        if let local, index < local.media.count { !local.media[index].isRejected } else { false }
     }
 
     /// What the peer's section for data channels says.

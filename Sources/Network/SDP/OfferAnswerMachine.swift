@@ -266,7 +266,8 @@ package struct OfferAnswerMachine: Sendable {
         } else {
             session = try withoutMedia()
         }
-        session.data = try dataIndex.map { index throws(SDPError) in try Self.data(in: offer.media[index], index: index) }
+        session.data = try dataIndex.map { index throws(SDPError) in try Self.data(in: offer.media[index], index: index)
+        }
         if !offer.bundle.isEmpty {
             answer.bundle = offer.bundle.filter { mid in indexes.contains { offer.media[$0].mid == mid } }
         }

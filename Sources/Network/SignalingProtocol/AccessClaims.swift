@@ -31,9 +31,12 @@ package struct AccessClaims: Equatable, Codable, Sendable {
     package var nbf: Double?
     /// What whoever issued the token says of its bearer; told to others in the room as it is.
     package var data: String?
+    /// Whose session the bearer may resume; in the secrets that the server itself makes for that.
+    package var participant: String?
 
     package init(
-        room: String, role: AccessRole, stream: String? = nil, exp: Double, nbf: Double? = nil, data: String? = nil
+        room: String, role: AccessRole, stream: String? = nil, exp: Double, nbf: Double? = nil, data: String? = nil,
+        participant: String? = nil
     ) {
         self.room = room
         self.role = role
@@ -41,6 +44,7 @@ package struct AccessClaims: Equatable, Codable, Sendable {
         self.exp = exp
         self.nbf = nbf
         self.data = data
+        self.participant = participant
     }
 
     /// Reads a payload; `nil` where a claim is missing, of the wrong type or beyond its bounds.

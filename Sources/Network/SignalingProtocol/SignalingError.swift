@@ -44,6 +44,8 @@ package struct SignalingError: Error, Equatable, Sendable {
         package static let notAllowed = Self(rawValue: "notAllowed")
         /// One of the server's limits (rooms, participants, streams, subscriptions) is reached.
         package static let limitReached = Self(rawValue: "limitReached")
+        /// The session goes on over another connection, by which somebody with its secret resumed it.
+        package static let takenOver = Self(rawValue: "takenOver")
         /// A server was not reached; clients say so to themselves.
         package static let unreachable = Self(rawValue: "unreachable")
         /// Messages come faster than the server takes them from one client.

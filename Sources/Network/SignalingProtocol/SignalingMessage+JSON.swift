@@ -68,7 +68,7 @@ extension SignalingMessage: Codable {
 
     private enum Key: String, CodingKey {
         case type, version, room, stream, streams, publisher, subscription, sdp, reason, id, code, message, inReplyTo
-        case iceServers, token, data
+        case iceServers, token, data, resume
     }
 
     var kind: Kind {
@@ -111,7 +111,8 @@ extension SignalingMessage: Codable {
         case .join:
             self = .join(
                 version: try fields.decode(Int.self, forKey: .version), room: try text(.room),
-                token: try fields.decodeIfPresent(BearerToken.self, forKey: .token))
+                token: try fields.decodeIfPresent(BearerToken.self, forKey: .token),
+                resume: try fields.decodeIfPresent(SessionResumption.self, forKey: .resume))
         case .publish: self = .publish(stream: try text(.stream))
         case .unpublish: self = .unpublish(stream: try text(.stream))
         case .receive: self = .receive(stream: try fields.decodeIfPresent(String.self, forKey: .stream))
@@ -129,7 +130,8 @@ extension SignalingMessage: Codable {
             self = .welcome(
                 version: try fields.decode(Int.self, forKey: .version), id: try text(.id), room: try text(.room),
                 streams: try fields.decode([StreamDescription].self, forKey: .streams),
-                iceServers: try fields.decodeIfPresent([ICEServerDescription].self, forKey: .iceServers) ?? [])
+                iceServers: try fields.decodeIfPresent([ICEServerDescription].self, forKey: .iceServers) ?? [],
+                resume: try fields.decodeIfPresent(ResumptionTicket.self, forKey: .resume))
         case .streamPublished: self = .streamPublished(try StreamDescription(from: decoder))
         case .streamUnpublished: self = .streamUnpublished(try StreamDescription(from: decoder))
         case .participantJoined:
@@ -155,8 +157,9 @@ extension SignalingMessage: Codable {
         var fields = encoder.container(keyedBy: Key.self)
         try fields.encode(type, forKey: .type)
         switch self {
-        case .join(let version, let room, let token):
+        case .join(let version, let room, let token, let resumption):
             try fields.encodeIfPresent(token, forKey: .token)
+            try fields.encodeIfPresent(resumption, forKey: .resume)
             try fields.encode(version, forKey: .version)
             try fields.encode(room, forKey: .room)
         case .publish(let stream), .unpublish(let stream):
@@ -178,7 +181,8 @@ extension SignalingMessage: Codable {
         case .bye(let subscription, let reason), .subscriptionEnded(let subscription, let reason):
             try fields.encode(subscription, forKey: .subscription)
             try fields.encode(reason, forKey: .reason)
-        case .welcome(let version, let id, let room, let streams, let iceServers):
+        case .welcome(let version, let id, let room, let streams, let iceServers, let ticket):
+            try fields.encodeIfPresent(ticket, forKey: .resume)
             if !iceServers.isEmpty { try fields.encode(iceServers, forKey: .iceServers) }
             try fields.encode(version, forKey: .version)
             try fields.encode(id, forKey: .id)

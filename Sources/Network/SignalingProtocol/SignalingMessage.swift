@@ -6,8 +6,8 @@ package enum SignalingMessage: Equatable, Sendable {
     // Client to server.
 
     /// First message of a connection. `room` equals the room of the URL. The token may also have come with the
-    /// request for the connection.
-    case join(version: Int, room: String, token: BearerToken? = nil)
+    /// request for the connection. `resume`: who it was before its connection broke.
+    case join(version: Int, room: String, token: BearerToken? = nil, resume: SessionResumption? = nil)
     /// Announces a stream; everyone in the room, the publisher too, then gets `streamPublished`.
     case publish(stream: String)
     case unpublish(stream: String)
@@ -31,9 +31,10 @@ package enum SignalingMessage: Equatable, Sendable {
     // Server to client.
 
     /// Answer to `join`: this participant's id, the streams that are live in the room, and the STUN and TURN servers
-    /// that help to connect.
+    /// that help to connect. With `resume` the participant may come back under this id.
     case welcome(
-        version: Int, id: String, room: String, streams: [StreamDescription], iceServers: [ICEServerDescription] = [])
+        version: Int, id: String, room: String, streams: [StreamDescription], iceServers: [ICEServerDescription] = [],
+        resume: ResumptionTicket? = nil)
     case streamPublished(StreamDescription)
     case streamUnpublished(StreamDescription)
     /// `data` is what the newcomer's token says of it.
@@ -51,7 +52,7 @@ package enum SignalingMessage: Equatable, Sendable {
 package struct StreamDescription: Equatable, Hashable, Codable, Sendable {
     /// The stream's name, unique within its room.
     package var stream: String
-    /// The id of the participant that publishes it; a publisher that came back has another one.
+    /// The id of the participant that publishes it; one that resumed its session has the same as before.
     package var publisher: String
     /// What the publisher's token says of it.
     package var data: String?
@@ -116,7 +117,7 @@ package struct SubscriptionEndReason: RawRepresentable, Hashable, Codable, Senda
     package static let unpublished = Self(rawValue: "unpublished")
     /// The other side left the room.
     package static let left = Self(rawValue: "left")
-    /// The other side's *signaling* connection was lost; media that still flows may go on.
+    /// The other side's *signaling* connection was lost and did not come back in time; media that still flows may go on.
     package static let signalingLost = Self(rawValue: "signalingLost")
     /// No answer came in time.
     package static let timedOut = Self(rawValue: "timedOut")

@@ -14,7 +14,7 @@ import Synchronization
 ///
 /// One thread per client runs libwebsockets; `onEvent` is called on it and must not block. After a lost connection or
 /// a failed attempt the client tries again, as its `ReconnectDelay` says; whoever knows that the server does what the
-/// connection is for resets that. Everything but `onEvent` may be called from any thread.
+/// connection is for resets that. When that says no more, the thread waits for `close()`. Everything but `onEvent` may be called from any thread.
 package final class WebsocketClient: Sendable {
     private let loop: WebsocketClientLoop
     private let thread = Mutex<pthread_t?>(nil)

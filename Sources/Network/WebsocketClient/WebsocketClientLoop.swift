@@ -214,7 +214,7 @@ final class WebsocketClientLoop: @unchecked Sendable {
 
     private func reconnectLater() {
         guard let context = shared.withLock({ $0.closing ? nil : $0.context }) else { return }
-        let (seconds, attoseconds) = delay.next().components
+        guard let (seconds, attoseconds) = delay.next()?.components else { return }
         emisora_lws_timer_schedule(context.pointer, timer, seconds * 1_000_000 + attoseconds / 1_000_000_000_000)
     }
 

@@ -172,7 +172,8 @@
       const figures = { state: peer.connectionState, ...(sound ? sound.figures() : {}),
         ...(pictures ? pictures.figures() : {}), now: performance.now() };
       for (const report of (await peer.getStats()).values()) {
-        if (report.type === 'candidate-pair' && report.nominated) figures.pathBytesReceived = report.bytesReceived;
+        // Of all paths: more than one may be nominated, and only one of them carries the media.
+        if (report.type === 'candidate-pair') figures.pathBytesReceived = (figures.pathBytesReceived || 0) + (report.bytesReceived || 0);
         if (report.type !== (sends ? 'outbound-rtp' : 'inbound-rtp')) continue;
         if (report.kind === 'video') Object.assign(figures, report);
         else figures.audio = { ...report };

@@ -7,6 +7,8 @@ struct Grant: Equatable, Sendable {
     var stream: String?
     /// Told to others as it is.
     var data: String?
+    /// Seconds since 1970 from which on nobody joins with it; `nil`: never.
+    var expires: Double?
 
     /// Where no token is asked for.
     static let everything = Self(role: .moderator, stream: nil, data: nil)
@@ -36,14 +38,17 @@ struct AccessPolicy: Sendable {
 
     /// `nil`: everybody may do everything.
     private let key: TokenKey?
+    /// What the secrets of sessions are signed with; `nil`: none is resumed.
+    private let resumptionKey: TokenKey?
     /// Seconds since 1970. Handed in, so that tests say what time it is.
     private let unixTime: @Sendable () -> Double
 
     /// Lets everybody in.
     static let open = Self(key: nil, unixTime: { 0 })
 
-    init(key: TokenKey?, unixTime: @escaping @Sendable () -> Double) {
+    init(key: TokenKey?, resumptionKey: TokenKey? = nil, unixTime: @escaping @Sendable () -> Double) {
         self.key = key
+        self.resumptionKey = resumptionKey
         self.unixTime = unixTime
     }
 
@@ -58,12 +63,41 @@ struct AccessPolicy: Sendable {
         do {
             let claims = try key.verify(token, at: mayBeExpired ? nil : unixTime())
             guard claims.room == room else { return refusal }
-            return .granted(Grant(role: claims.role, stream: claims.stream, data: claims.data))
+            return .granted(Grant(claims))
         } catch .expired {
             // Only who once had a genuine token learns this.
             return .refused("The token has expired; ask for a new one.")
         } catch {
             return refusal
         }
+    }
+
+    // MARK: Sessions that come back
+
+    /// Where no token is asked for, nothing ends. A number that every reader of JSON holds exactly.
+    private static let never = Double(1 << 52)
+
+    /// The secret by which the participant can prove who it is and what it may do.
+    func resumptionSecret(for id: String, in room: String, _ grant: Grant) -> BearerToken? {
+        resumptionKey?.sign(
+            AccessClaims(
+                room: room, role: grant.role, stream: grant.stream, exp: grant.expires ?? Self.never, data: grant.data,
+                participant: id))
+    }
+
+    /// What somebody who resumes may do; `nil` where it does not prove who it is, or its time is up. A valid token
+    /// counts, as it may be newer than what the secret says.
+    func grant(resuming resumption: SessionResumption, with token: BearerToken?, in room: String) -> Grant? {
+        guard let claims = try? resumptionKey?.verify(resumption.secret, at: unixTime()),
+            claims.participant == resumption.id, claims.room == room
+        else { return nil }
+        if let token, case .granted(let grant) = authorize(token, for: room) { return grant }
+        return Grant(claims)
+    }
+}
+
+extension Grant {
+    fileprivate init(_ claims: AccessClaims) {
+        self.init(role: claims.role, stream: claims.stream, data: claims.data, expires: claims.exp)
     }
 }

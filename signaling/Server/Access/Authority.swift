@@ -1,10 +1,9 @@
 import EmisoraCore
 
-/// `host[:port]` as `Host` and origins have it (RFC 3986 §3.2), in lower case.
+/// The host of `host[:port]` as `Host` and origins have it (RFC 3986 §3.2), in lower case.
 struct Authority: Equatable, Sendable {
     /// A name, or an address; IPv6 without its brackets.
     var host: String
-    var port: UInt16?
 
     /// `nil`: it is no such thing.
     init?(_ text: some StringProtocol) {
@@ -30,11 +29,9 @@ struct Authority: Equatable, Sendable {
         }
         guard !rest.isEmpty else { return }
         let digits = rest.dropFirst()
-        guard rest.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits)
-        else {
+        guard rest.first == ":", digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), UInt16(digits) != nil else {
             return nil
         }
-        self.port = port
     }
 
     /// Of an origin (RFC 6454 §7) of the Web.

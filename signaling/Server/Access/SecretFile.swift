@@ -1,3 +1,5 @@
+import Glibc
+
 /// A secret that a file holds: its bytes without the line break at their end.
 package struct SecretFile: Equatable, Sendable, CustomStringConvertible {
     private static let maximumByteCount = 4096
@@ -31,6 +33,24 @@ package struct SecretFile: Equatable, Sendable, CustomStringConvertible {
         }
         isReadableByOthers = file.mode & 0o077 != 0
         bytes = Array(content.prefix(count))
+    }
+
+    /// The secret of a file that is made, for its owner alone, where it is not there.
+    static func kept(at path: String, make: () -> [UInt8]) throws(SignalingServerError) -> Self {
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            guard errno == EEXIST else { throw .secretFile(path: path, reason: String(cString: strerror(errno))) }
+            return try Self(path: path, atLeast: TokenKey.minimumByteCount)
+        }
+        let bytes = make()
+        let isWritten = write(descriptor, bytes, bytes.count) == bytes.count && fsync(descriptor) == 0
+        let reason = String(cString: strerror(errno))
+        close(descriptor)
+        guard isWritten else {
+            unlink(path)
+            throw .secretFile(path: path, reason: reason)
+        }
+        return Self(bytes)
     }
 
     package var description: String { "(secret)" }

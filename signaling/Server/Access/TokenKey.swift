@@ -24,6 +24,12 @@ struct TokenKey: Sendable {
         key = HMACSHA256Key(secret.bytes.span.bytes)
     }
 
+    /// Another key made of a secret, for one use of its own: who has the one does not have the other.
+    init?(derivedFrom secret: SecretFile, for use: String) {
+        guard let bytes = HMACSHA256Key(secret.bytes.span.bytes).tag(of: Array(use.utf8).span.bytes) else { return nil }
+        key = HMACSHA256Key(bytes.span.bytes)
+    }
+
     func sign(_ claims: AccessClaims) -> BearerToken? {
         let signed =
             Base64.encodeForURL(TokenHeader(alg: "HS256", typ: "JWT").json()) + "."

@@ -9,6 +9,12 @@
 
 // What Swift cannot import: a variadic callback, a union and option structures with flexible ends.
 
+static inline int emisora_sctp_errno(void) { return errno; }
+static const int emisora_sctp_not_connected = ENOTCONN;
+static const int emisora_sctp_would_block = EWOULDBLOCK;
+static const int emisora_sctp_invalid = EINVAL;
+static const int emisora_sctp_unsupported = EOPNOTSUPP;
+
 typedef int (*emisora_sctp_output)(void *address, void *packet, size_t length, uint8_t tos, uint8_t set_df);
 
 /// Once a process. No thread drives timers or reads sockets then.
@@ -46,8 +52,8 @@ static inline struct socket *emisora_sctp_socket(void) {
 
 struct emisora_sctp_options {
     int buffer_size;
-    uint16_t streams;
-    uint32_t packet_size;
+    uint16_t streams, incoming_streams;
+    int has_resets;
     uint32_t initial_rto, minimum_rto, maximum_rto;
 };
 
@@ -63,10 +69,13 @@ static inline int emisora_sctp_configure(struct socket *socket, const struct emi
     if (usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_RECVRCVINFO, &on, sizeof on) < 0) return -1;
     // A message that is delivered in parts has nothing of others between them.
     if (usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_FRAGMENT_INTERLEAVE, &off, sizeof off) < 0) return -1;
+    struct sctp_assoc_value reconfiguration = {.assoc_id = SCTP_FUTURE_ASSOC, .assoc_value = options->has_resets != 0};
+    if (usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_RECONFIG_SUPPORTED, &reconfiguration, sizeof reconfiguration) < 0)
+        return -1;
     struct sctp_assoc_value reset = {.assoc_id = SCTP_ALL_ASSOC, .assoc_value = 1};
     if (usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_ENABLE_STREAM_RESET, &reset, sizeof reset) < 0) return -1;
     struct sctp_initmsg init = {
-        .sinit_num_ostreams = options->streams, .sinit_max_instreams = options->streams,
+        .sinit_num_ostreams = options->streams, .sinit_max_instreams = options->incoming_streams,
         .sinit_max_attempts = UINT16_MAX, .sinit_max_init_timeo = (uint16_t)options->maximum_rto,
     };
     if (usrsctp_setsockopt(socket, IPPROTO_SCTP, SCTP_INITMSG, &init, sizeof init) < 0) return -1;

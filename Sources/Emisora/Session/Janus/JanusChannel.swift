@@ -31,6 +31,7 @@ final class JanusChannel: SignalingChannel {
     private let settings: JanusExchange.Settings
     private let address: WebsocketAddress
     private let authorities: String?
+    private let schedule: ReconnectSchedule
     private let thread = MediaThread()
     private let inbox = Monitor(Inbox())
 
@@ -38,6 +39,7 @@ final class JanusChannel: SignalingChannel {
         settings = .init(room: room.room, options: options.janus, token: options.token)
         address = room.address
         authorities = options.certificateAuthorities
+        schedule = ReconnectSchedule(options)
     }
 
     func open(onEvent: @escaping @Sendable (SignalingClientEvent) -> Void) {
@@ -61,7 +63,7 @@ final class JanusChannel: SignalingChannel {
 
     private func run(_ onEvent: (SignalingClientEvent) -> Void) {
         var exchange = JanusExchange(settings: settings, random: RandomSource(SecureRandom()))
-        let delay = ReconnectDelay()
+        let delay = ReconnectDelay(schedule)
         var socketSettings = WebsocketClient.Settings()
         socketSettings.certificateAuthorities = authorities
         socketSettings.longestMessage = JanusProtocol.longestMessage
@@ -96,6 +98,9 @@ final class JanusChannel: SignalingChannel {
                 case .event(let event):
                     if case .message(.welcome) = event { delay.reset() }
                     onEvent(event)
+                    if case .disconnected(let reason) = event, reason != .closed {
+                        onEvent(SignalingClientEvent(delay.outlook))
+                    }
                 case .send(let text):
                     if !socket.send(text) { socket.reconnect() }
                 case .reconnect: socket.reconnect()

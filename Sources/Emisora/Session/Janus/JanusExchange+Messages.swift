@@ -66,7 +66,7 @@ extension JanusExchange {
             add(there)
         case .configure(let id, let isUpdate): didConfigure(id, isUpdate: isUpdate, message, now: now)
         case .attachSubscriber(let id): didAttach(id, handle: message.id, now: now)
-        case .joinSubscriber(let id): didJoin(id, message)
+        case .joinSubscriber(let id): didHappen(message, toSubscription: id)
         case .info, .keepalive, .other: break
         }
     }

@@ -43,7 +43,7 @@ extension JanusExchange {
             return refuse(id, .streamNotFound, "Nobody publishes \(name) in the room \(settings.room).")
         }
         subscriptions[id] = Subscription(feed: feed)
-        attach(for: .attachSubscriber(id: id), now: now)
+        send(.attach, for: .attachSubscriber(id: id), now: now)
     }
 
     mutating func answer(_ id: String, _ sdp: String, now: Instant) {
@@ -85,10 +85,6 @@ extension JanusExchange {
         body.privateID = privateID
         body.streams = [.init(feed: feed)]
         send(.message, for: .joinSubscriber(id: id), handle: handle, body: body, now: now)
-    }
-
-    mutating func didJoin(_ id: String, _ message: JanusMessage) {
-        didHappen(message, toSubscription: id)
     }
 
     /// An offer: the first one, or one with new credentials or media.

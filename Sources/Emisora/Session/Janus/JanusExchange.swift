@@ -253,17 +253,13 @@ struct JanusExchange {
         guard session != nil else { return send(.create, for: .create, now: now) }
         if !isWelcome, isJoined { return send(.claim, for: .claim, now: now) }
         if isWelcome, isHandleUsed, stream != nil, media == .none { dropHandle(now: now) }
-        guard let handle else { return attach(for: .attach, now: now) }
+        guard let handle else { return send(.attach, for: .attach, now: now) }
         guard isJoined else { return join(handle, now: now) }
         if isWelcome, let stream, media == .none {
             let id = SignalingProtocol.makeIdentifier(using: &random)
             media = .describing(id: id)
             emit(.message(.subscribe(subscription: id, stream: stream, sdp: "")))
         }
-    }
-
-    mutating func attach(for purpose: Purpose, now: Instant) {
-        send(.attach, for: purpose, now: now)
     }
 
     private mutating func join(_ handle: UInt64, now: Instant) {
