@@ -34,13 +34,19 @@ package struct OptionTable {
             if let path { fileSettings = try settings(in: try load(path), of: path) }
         }
         for index in options.indices {
-            var chosen = given.filter { $0.option == index }
-            if chosen.isEmpty { chosen = variables(environment, of: index) }
-            if chosen.isEmpty { chosen = fileSettings.filter { $0.option == index } }
-            for setting in chosen { try apply(setting) }
+            let kin = options.indices.filter { topic(of: $0) == topic(of: index) }
+            if given.contains(where: { kin.contains($0.option) }) {
+                for setting in given where setting.option == index { try apply(setting) }
+            } else if kin.contains(where: { !variables(environment, of: $0).isEmpty }) {
+                for setting in variables(environment, of: index) { try apply(setting) }
+            } else {
+                for setting in fileSettings where setting.option == index { try apply(setting) }
+            }
         }
         return positional
     }
+
+    private func topic(of index: Int) -> String { options[index].sameAs ?? options[index].name }
 
     // MARK: Sources
 

@@ -20,12 +20,14 @@ package struct ProgramOption {
     package let isHidden: Bool
     /// Names of environment variables that count after its own.
     package let otherVariables: [String]
+    /// The name of an option that says the same in another way: whichever source gives one of them decides about all.
+    package let sameAs: String?
     /// Takes the value; `false` when it is not allowed.
     package let accept: (String) -> Bool
 
     package init(
         name: String, values: String, help: String, isRepeatable: Bool = false, isSecret: Bool = false,
-        isHidden: Bool = false, otherVariables: [String] = [], accept: @escaping (String) -> Bool
+        isHidden: Bool = false, otherVariables: [String] = [], sameAs: String? = nil, accept: @escaping (String) -> Bool
     ) {
         self.name = name
         self.values = values
@@ -34,6 +36,7 @@ package struct ProgramOption {
         self.isSecret = isSecret
         self.isHidden = isHidden
         self.otherVariables = otherVariables
+        self.sameAs = sameAs
         self.accept = accept
     }
 

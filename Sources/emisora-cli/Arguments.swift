@@ -1,5 +1,6 @@
 import Emisora
 import EmisoraOperations
+import EmisoraSignalingServer
 
 /// The command line, read by a declarative table of options.
 struct Arguments {
@@ -9,6 +10,11 @@ struct Arguments {
     /// Reads `arguments`; gives those that are no options.
     static func parse(_ arguments: [String], options: [Option]) throws -> [String] {
         try OptionTable(options).read(arguments)
+    }
+
+    /// Reads `arguments`, and what they leave open from the environment and the file of `--config`.
+    static func configured(_ arguments: [String], options: [Option]) throws -> [String] {
+        try ProcessOptions.read(arguments, options: options)
     }
 
     // MARK: Values

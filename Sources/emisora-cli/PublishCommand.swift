@@ -27,7 +27,7 @@ struct PublishCommand {
     init(_ arguments: [String]) throws {
         // The table's closures write into a box, since they outlive no call of `parse`.
         let box = Box()
-        let rest = try Arguments.parse(arguments, options: Self.options(box))
+        let rest = try Arguments.configured(arguments, options: Self.options(box))
         guard let url = rest.first else {
             throw Arguments.Usage(
                 description:
@@ -58,7 +58,7 @@ struct PublishCommand {
             "It publishes until SIGINT, SIGTERM, --duration or the end of the source, and ends with one JSON line of figures "
                 + "on standard output, named as in W3C webrtc-stats."
         ]
-        manual.environment = [("EMISORA_TOKEN", "The access token, where neither --token nor --token-file gives one.")]
+        manual.isConfigurable = true
         manual.exitCodes = [
             (0, "it published, and was asked to end"), (1, "it could not publish, or the source failed"),
             (2, "wrong arguments; the line says which"),
@@ -142,6 +142,7 @@ struct PublishCommand {
             ) {
                 set(\.metrics, MetricsAddress($0).map { .some($0) })
             },
+            ProcessOptions.file,
         ] + LogSettings.options { change in change(&box.command.log) }
             + NetworkArguments.options { change in change(&box.command.network) }
     }

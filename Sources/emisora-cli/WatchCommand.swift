@@ -1,5 +1,6 @@
 import Emisora
 import EmisoraOperations
+import EmisoraSignalingServer
 
 /// `emisora watch`: a stream of a room, decoded and counted.
 struct WatchCommand {
@@ -25,7 +26,7 @@ struct WatchCommand {
 
     init(_ arguments: [String]) throws {
         let box = Box()
-        let rest = try Arguments.parse(arguments, options: Self.options(box))
+        let rest = try Arguments.configured(arguments, options: Self.options(box))
         guard let url = rest.first else {
             throw Arguments.Usage(
                 description:
@@ -50,7 +51,7 @@ struct WatchCommand {
             "It ends with one JSON line of figures on standard output, named as in W3C webrtc-stats. A stream that is not "
                 + "there yet, or goes away, is waited for."
         ]
-        manual.environment = [("EMISORA_TOKEN", "The access token, where neither --token nor --token-file gives one.")]
+        manual.isConfigurable = true
         manual.exitCodes = [
             (0, "as many pictures as asked for were decoded"), (1, "fewer were"),
             (2, "wrong arguments; the line says which"),
@@ -89,6 +90,7 @@ struct WatchCommand {
             .init(name: "stream", values: Arguments.name, help: "which stream of the room (the first)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? .some(.some($0)) : nil)
             },
+            ProcessOptions.file,
         ] + LogSettings.options { change in change(&box.command.log) }
             + NetworkArguments.options { change in change(&box.command.network) }
     }

@@ -114,7 +114,7 @@ def test_a_call_in_the_metrics_of_both_sides(started):
     assert value(samples, "emisora_server_join_duration_seconds_bucket", le="+Inf") == 2
     # Labels are from fixed lists: whoever makes up rooms and streams makes no more samples.
     labels = {label for _, pairs in samples for label, _ in pairs}
-    assert labels <= {"type", "code", "reason", "status", "kind", "le"}
+    assert labels <= {"type", "code", "reason", "status", "kind", "from", "door", "le"}
     watcher.interrupt()
     assert publisher.interrupt() == 0
 
@@ -279,6 +279,22 @@ def test_options_come_from_arguments_environment_and_file_in_this_order(started,
         assert len(done.stderr.splitlines()) == 1
     done = subprocess.run([binary(), "serve", "--config", tmp_path / "none"], capture_output=True, text=True)
     assert done.returncode == 2 and "No such file" in done.stderr
+
+
+def test_a_publisher_is_configured_by_environment_and_file_too(started, server, tmp_path):
+    file = tmp_path / "publish.conf"
+    file.write_text("EMISORA_VIDEO=pattern\nEMISORA_STREAM=from-the-file\nEMISORA_LOG=json\nEMISORA_METRICS=127.0.0.1:0\n")
+    publisher = started(Process, "publish", server.room("demo"), "--config", file,
+                        env={"EMISORA_STREAM": "from-the-environment", "EMISORA_AUDIO": "none"})
+    publisher.wait_for_text("publish.started")
+    watcher = started(Process, "watch", server.room("demo"),
+                      env={"EMISORA_FRAMES": "5", "EMISORA_STREAM": "from-the-environment"})
+    assert watcher.wait() == 0 and watcher.figures()["framesDecoded"] >= 5
+    assert {"metrics.listening", "publish.started"} <= events(publisher.stderr())
+    assert publisher.interrupt() == 0
+    done = subprocess.run([binary(), "publish", "ws://127.0.0.1:9/demo"], capture_output=True, text=True,
+                          env={**os.environ, "EMISORA_PIN": "x" * 300})
+    assert done.returncode == 2 and "EMISORA_PIN in the environment: the value is not allowed" in done.stderr
 
 
 @pytest.fixture(scope="module")

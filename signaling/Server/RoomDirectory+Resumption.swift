@@ -73,7 +73,10 @@ extension RoomDirectory {
 
     mutating func handleTimeout(now: Instant) {
         guard let deadline = nextDeadline, deadline <= now else { return }
-        for (connection, absence) in away where absence.until <= now { disconnect(connection) }
+        for (connection, absence) in away where absence.until <= now {
+            counters.countExpired()
+            disconnect(connection)
+        }
         for (key, claim) in claims where claim.until <= now {
             claims[key] = nil
             outputs.append(
@@ -94,10 +97,12 @@ extension RoomDirectory {
     ) throws(SignalingError) {
         var held: [SignalingMessage] = []
         if let old = rooms[room]?.participants.first(where: { participants[$0]?.id == resumption.id }) {
+            counters.count(away[old] == nil ? .connected : .away)
             held = takeOver(old, by: connection, in: room)
             participants[connection]?.grant = grant
         } else {
             try enter(connection, room, grant)
+            counters.count(.unknown)
             participants[connection]?.id = resumption.id
             announceArrival(of: connection, in: room)
         }

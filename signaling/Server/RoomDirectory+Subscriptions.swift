@@ -83,6 +83,7 @@ extension RoomDirectory {
     /// Too much of the sender's waits for the receiver already: the subscription that the message is about ends, and
     /// nothing else, so that nobody has the other side taken for a slow reader.
     mutating func relayFailed(_ message: SignalingMessage, from sender: ConnectionID, to receiver: ConnectionID) {
+        counters.count(away[receiver] == nil ? .backlog : .away)
         guard let id = message.subscription, let room = participants[sender]?.room,
             let subscription = rooms[room]?.subscriptions[id], subscription.other(than: sender) != nil
         else { return }

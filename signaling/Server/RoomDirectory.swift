@@ -76,6 +76,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     var rooms: [String: Room] = [:]
     var away: [ConnectionID: Away] = [:]
     var claims: [ClaimKey: Claim] = [:]
+    var counters = RoomCounters()
     /// Not later than the end of the first of these.
     var nextDeadline: Instant?
     var outputs: [Output] = []

@@ -39,6 +39,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     private let settings: Settings
     private(set) var counters = ServerCounters()
+    var roomCounters: RoomCounters { directory.counters }
     private var directory: Directory
     private var endpoints: EndpointGateway<Random>
     /// What may still come; of those that are listened to.
@@ -124,6 +125,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
             return true
         }
         allowances[connection] = nil
+        counters.count(.websocket)
         directory.refuse(SignalingError(.tooManyMessages, "Messages come too fast."), to: connection)
         settle()
         outputs.append(.close(connection))
@@ -237,6 +239,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
             }
         }
         while let (response, request) = endpoints.pollResponse() {
+            if response.status == HTTPResponse.tooMany.status { counters.count(.http) }
             outputs.append(.respond(sharing(response, for: request), to: request))
         }
     }

@@ -69,9 +69,7 @@ final class ServerOptions {
                 "certificate", "FILE.pem", \.certificateFile,
                 "with --key: https: and wss: in place of http: and ws:; read anew when the files change"),
             file("key", "FILE.pem", \.keyFile, "the private key of --certificate"),
-            ProgramOption(
-                name: OptionTable.fileOption, values: "FILE", help: "a file with further options, as below"
-            ) { Self.text($0) != nil },
+            ProcessOptions.file,
         ]
     }
 

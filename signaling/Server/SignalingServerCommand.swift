@@ -14,7 +14,8 @@ package enum SignalingServerCommand {
     package static func main(
         arguments: [String] = Array(CommandLine.arguments.dropFirst()), program: String = "signaling-server"
     ) -> Never {
-        switch parse(arguments, environment: environment(), load: load) {
+        let environment = ProcessOptions.environment(of: ServerOptions().table)
+        switch parse(arguments, environment: environment, load: ProcessOptions.load) {
         case .help:
             print(manual(program: program).help)
             exit(0)
@@ -45,26 +46,6 @@ package enum SignalingServerCommand {
             return .serve(try options.configuration(), options.log)
         } catch {
             return .wrong(error.description)
-        }
-    }
-
-    /// Of this process.
-    private static func environment() -> [String: String] {
-        var all: [String: String] = [:]
-        for option in ServerOptions().table {
-            for name in [option.variable] + option.otherVariables {
-                if let value = getenv(name) { all[name] = String(cString: value) }
-            }
-        }
-        return all
-    }
-
-    private static func load(_ path: String) throws(OptionError) -> String {
-        do throws(BoundedFile.Failure) {
-            let file = try BoundedFile(path: path, maximumByteCount: EnvironmentFile.maximumByteCount)
-            return String(decoding: file.bytes, as: UTF8.self)
-        } catch {
-            throw OptionError(description: "--\(OptionTable.fileOption): \(path) cannot be read: \(error.reason)")
         }
     }
 

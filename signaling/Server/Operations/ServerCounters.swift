@@ -3,9 +3,15 @@ import EmisoraSignalingProtocol
 
 /// What has happened in a server's rooms. Keys are from fixed lists: types of messages, codes of errors.
 struct ServerCounters: Equatable, Sendable {
+    /// The doors at which a client has an `Allowance`.
+    enum Door: String, CaseIterable, Sendable {
+        case websocket, http
+    }
+
     private(set) var messagesReceived: [String: UInt64] = [:]
     private(set) var messagesSent: [String: UInt64] = [:]
     private(set) var errors: [String: UInt64] = [:]
+    private(set) var rateLimited = RoomCounters.zeros(Door.self)
     private(set) var joinTime = MetricHistogram()
 
     mutating func received(_ message: SignalingMessage) {
@@ -17,6 +23,9 @@ struct ServerCounters: Equatable, Sendable {
         if case .error(let error) = message { errors[error.code.rawValue, default: 0] &+= 1 }
     }
 
+    /// A client has used up its allowance there.
+    mutating func count(_ door: Door) { rateLimited[door.rawValue, default: 0] &+= 1 }
+
     mutating func joined(after time: Duration) {
         joinTime.observe(Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18)
     }
@@ -26,6 +35,8 @@ struct ServerCounters: Equatable, Sendable {
 struct ServerLoad: Equatable, Sendable {
     var rooms = 0
     var participants = 0
+    /// Of these: those whose connection is lost, and who are waited for.
+    var participantsAway = 0
     var streams = 0
     var subscriptions = 0
     var websockets = 0
@@ -36,6 +47,7 @@ extension RoomDirectory {
     var load: ServerLoad {
         var load = ServerLoad()
         load.rooms = rooms.count
+        load.participantsAway = away.count
         for room in rooms.values {
             load.participants += room.participants.count
             load.streams += room.streams.count

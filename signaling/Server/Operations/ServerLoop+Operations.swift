@@ -48,7 +48,8 @@ extension ServerLoop {
     func publishMetrics() {
         metrics.publish(
             .init(
-                load: core.load, counters: core.counters, traffic: traffic, connections: gate.connectionCount))
+                load: core.load, counters: core.counters, roomCounters: core.roomCounters, traffic: traffic,
+                connections: gate.connectionCount))
     }
 
     /// Whether it is from a program of this machine: not from afar, by no proxy that says so, and no page that was led

@@ -8,7 +8,7 @@ final class ServerMetrics: Sendable {
     }
 
     /// Why a connection was refused, or ended without having been of use.
-    enum Refusal: String, Sendable {
+    enum Refusal: String, CaseIterable, Sendable {
         /// No more of that address, or no more at all.
         case limit
         /// It gave way to a newer one, or showed nothing in time.
@@ -27,7 +27,7 @@ final class ServerMetrics: Sendable {
     struct Traffic: Sendable {
         var receivedBytes: UInt64 = 0
         var sentBytes: UInt64 = 0
-        var refusals: [String: UInt64] = [:]
+        var refusals = RoomCounters.zeros(Refusal.self)
         var responses: [String: UInt64] = [:]
         var answerTime = MetricHistogram()
     }
@@ -35,6 +35,7 @@ final class ServerMetrics: Sendable {
     struct Snapshot: Sendable {
         var load = ServerLoad()
         var counters = ServerCounters()
+        var roomCounters = RoomCounters()
         var traffic = Traffic()
         var connections = 0
     }
@@ -67,6 +68,9 @@ final class ServerMetrics: Sendable {
             readiness == .ready ? 1 : 0)
         gauge("rooms", "Rooms with somebody in them.", now.load.rooms)
         gauge("participants", "Participants of all rooms, HTTP sessions included.", now.load.participants)
+        gauge(
+            "participants_away", "Of these: those whose connection is lost, and who are waited for.",
+            now.load.participantsAway)
         gauge("streams", "Streams that are live.", now.load.streams)
         gauge("subscriptions", "Pairs of a sender and a receiver.", now.load.subscriptions)
         gauge("connections", "TCP connections.", now.connections)
@@ -83,6 +87,19 @@ final class ServerMetrics: Sendable {
         text.family(
             "emisora_server_errors_total", .counter, "Messages of clients that were refused.", by: "code",
             now.counters.errors)
+        text.family(
+            "emisora_server_messages_lost_total", .counter, "Messages that found no room at whom they were for.",
+            by: "reason", now.roomCounters.lost)
+        text.family(
+            "emisora_server_sessions_resumed_total", .counter,
+            "Sessions that came back over another connection, by what was known of them.", by: "from",
+            now.roomCounters.resumed)
+        text.family(
+            "emisora_server_sessions_expired_total", .counter, "Sessions that were waited for in vain.",
+            Double(now.roomCounters.expired))
+        text.family(
+            "emisora_server_rate_limited_total", .counter, "Times that a client had used up its allowance.", by: "door",
+            now.counters.rateLimited)
         text.family(
             "emisora_server_received_bytes_total", .counter, "Bytes of messages and of bodies of requests.",
             Double(now.traffic.receivedBytes))
