@@ -20,7 +20,8 @@ package struct ProgramManual {
         self.program = program
         self.purpose = purpose
         self.synopses = synopses
-        self.options = options.filter { !$0.isHidden }
+        let help = ProgramOption(name: "help", values: "", help: "shows this, and does nothing else") { _ in true }
+        self.options = options.isEmpty ? [] : options.filter { !$0.isHidden } + [help]
     }
 
     /// Of the man page, without its section: `emisora-publish`.
@@ -101,7 +102,7 @@ package struct ProgramManual {
             roff.section("ENVIRONMENT")
             for variable in environment { roff.entry(bold: variable.name, italic: "", variable.meaning) }
             guard isConfigurable else { return finished(roff) }
-            for option in options {
+            for option in options where option.name != "help" {
                 let others = option.otherVariables.map { ", or \($0)" }.joined()
                 roff.entry(bold: option.variable, italic: "", "The same as --\(option.name)\(others).")
             }

@@ -23,7 +23,8 @@ enum Main {
 
     private static func run(_ arguments: [String]) async -> Int32 {
         let rest = Array(arguments.dropFirst())
-        if arguments.isEmpty || rest.contains("--help") || ["help", "--help", "-h"].contains(arguments[0]) {
+        let asksForHelp = arguments.first == "help" || arguments.contains { ["--help", "-h"].contains($0) }
+        if arguments.isEmpty || asksForHelp {
             return help(arguments)
         }
         do {

@@ -51,8 +51,11 @@ struct PublishCommand {
 
     static var manual: ProgramManual {
         var manual = ProgramManual(
-            program: "emisora publish", purpose: "publishes pictures and sound into a room, or to a WHIP server",
-            synopses: ["ws://HOST:PORT/ROOM|wss://HOST/ROOM [options]", "http(s)://HOST/WHIP-ENDPOINT [options]"],
+            program: "emisora publish", purpose: "publishes pictures and sound into a room, to WHIP servers, to Janus",
+            synopses: [
+                "ws://HOST:PORT/ROOM|wss://HOST/ROOM [options]", "http(s)://HOST/WHIP-ENDPOINT [options]",
+                "janus(s)://HOST:PORT/ROOM [options]",
+            ],
             options: options(Box()))
         manual.notes = [
             "It publishes until SIGINT, SIGTERM, --duration or the end of the source, and ends with one JSON line of figures "
@@ -177,7 +180,7 @@ struct PublishCommand {
                 encodings: sizes > 1 ? VideoEncoding.halving(sizes) : []))
         publisher.videoRotation = rotation
         let exposition = PublisherExposition()
-        let endpoint = MetricsEndpoint { exposition.text }
+        let endpoint = MetricsEndpoint(isReady: { exposition.canBeJoined }) { exposition.text }
         if let metrics {
             let port = try endpoint.start(at: metrics)
             let url = "http://\(metrics.urlHost):\(port)/metrics"
@@ -197,6 +200,7 @@ struct PublishCommand {
             await session.disconnect()
             throw error
         }
+        exposition.canBeJoined = true
         let shown = Arguments.shown(url)
         Terminal.note(
             "Publishing \(stream) to \(shown)", as: "publish.started", .info,

@@ -54,6 +54,7 @@ actor PublishWatcher {
                     "A viewer left (\(reason)); \(count) now.", as: "viewer.left", .info,
                     ["viewers": .integer(count), "reason": .text("\(reason)")])
             case .reconnecting(let attempt, let reason):
+                exposition.canBeJoined = false
                 Terminal.note(
                     "\(reason) Media goes on; attempt \(attempt) to come back.", as: "signaling.lost", .warning,
                     ["attempt": .integer(attempt)])
@@ -62,10 +63,13 @@ actor PublishWatcher {
             case .iceServerFailed(let url, let reason):
                 Terminal.note("\(url): \(reason)", as: "iceServer.failed", .warning, ["url": .text(url)])
             case .serverReported(let text): Terminal.note(text, as: "server.reported")
-            case .reconnected: Terminal.note("The signaling server is back.", as: "signaling.restored")
+            case .reconnected:
+                exposition.canBeJoined = true
+                Terminal.note("The signaling server is back.", as: "signaling.restored")
             case .captureFailed(_, let error):
                 Terminal.note("Capture failed: \(error)", as: "capture.failed", .error)
             case .ended(let reason):
+                exposition.canBeJoined = false
                 Terminal.note("Session over: \(reason)", as: "session.ended", .warning)
                 endReason = reason
             case .captureReported(_, let kind, .ended(let error)):

@@ -115,15 +115,39 @@ private struct DeliveryReasons {
 
 /// The last reading, for the thread that Prometheus is answered on.
 final class PublisherExposition: Sendable {
-    private let metrics = Mutex(PublisherMetrics())
+    private struct State {
+        var metrics = PublisherMetrics()
+        var canBeJoined = false
+        var signalingLosses = 0
+    }
+
+    private let state = Mutex(State())
 
     func update(with statistics: SessionStatistics) {
         let now = MonotonicClock.now
-        metrics.withLock { $0.update(with: statistics.publishers, at: now) }
+        state.withLock { $0.metrics.update(with: statistics.publishers, at: now) }
+    }
+
+    /// Whether new viewers find the stream: it is published, and the server is there.
+    var canBeJoined: Bool {
+        get { state.withLock { $0.canBeJoined } }
+        set {
+            state.withLock {
+                if $0.canBeJoined, !newValue { $0.signalingLosses += 1 }
+                $0.canBeJoined = newValue
+            }
+        }
     }
 
     var text: String {
-        var text = metrics.withLock { $0.text }
+        let state = state.withLock { $0 }
+        var text = state.metrics.text
+        text.family(
+            "emisora_publisher_signaling_connected", .gauge, "1 while new viewers find the stream, else 0.",
+            state.canBeJoined ? 1 : 0)
+        text.family(
+            "emisora_publisher_signaling_losses_total", .counter, "How often the server was lost.",
+            Double(state.signalingLosses))
         ProcessMetrics.read().write(to: &text)
         return text.body
     }

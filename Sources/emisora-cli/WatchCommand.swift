@@ -44,8 +44,11 @@ struct WatchCommand {
 
     static var manual: ProgramManual {
         var manual = ProgramManual(
-            program: "emisora watch", purpose: "receives a stream of a room, or of a WHEP server, and counts it",
-            synopses: ["ws://HOST:PORT/ROOM|wss://HOST/ROOM [options]", "http(s)://HOST/WHEP-ENDPOINT [options]"],
+            program: "emisora watch", purpose: "receives a stream of a room, a WHEP server or a Janus, and counts it",
+            synopses: [
+                "ws://HOST:PORT/ROOM|wss://HOST/ROOM [options]", "http(s)://HOST/WHEP-ENDPOINT [options]",
+                "janus(s)://HOST:PORT/ROOM [options]",
+            ],
             options: options(Box()))
         manual.notes = [
             "It ends with one JSON line of figures on standard output, named as in W3C webrtc-stats. A stream that is not "

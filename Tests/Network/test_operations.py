@@ -119,6 +119,26 @@ def test_a_call_in_the_metrics_of_both_sides(started):
     assert publisher.interrupt() == 0
 
 
+def test_a_publisher_is_ready_while_viewers_find_it(started):
+    server = started(Server)
+    publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", "--metrics", "127.0.0.1:0",
+                        "--auto-retry-delay", 0.1)
+    url = publisher.wait_for_text(r"Metrics at (http://127\.0\.0\.1:\d+)/metrics").group(1)
+    publisher.wait_for_text("Publishing")
+    assert http(url + "/readyz")[0] == 200
+    server.kill()
+    until(lambda: http(url + "/readyz")[0] == 503, "ready without a server")
+    # There is nothing that a restart of the publisher would mend.
+    assert http(url + "/healthz")[0] == 200
+    samples = metrics(url + "/metrics")
+    assert value(samples, "emisora_publisher_signaling_connected") == 0
+    assert value(samples, "emisora_publisher_signaling_losses_total") == 1
+    started(Server, port=server.port)
+    until(lambda: http(url + "/readyz")[0] == 200, "not ready again")
+    assert value(metrics(url + "/metrics"), "emisora_publisher_signaling_connected") == 1
+    assert publisher.interrupt() == 0
+
+
 def test_metrics_do_not_grow_with_what_clients_send(started):
     server = started(Server)
     with connect(server.room("demo"), subprotocols=["emisora.v1"]) as link:
@@ -325,7 +345,8 @@ def test_each_option_that_is_taken_is_in_the_help_and_on_the_page(pages):
         shown = subprocess.run([binary(), command, "--help"], capture_output=True, text=True).stdout
         page = (pages / (f"{name}.1" if name == "signaling-server" else f"emisora-{name}.1")).read_text()
         plain = page.replace("\\-", "-")
-        assert taken
+        assert taken and "help" not in taken
+        taken.append("help")
         for option in taken:
             assert re.search(rf"^  --{option}\b", shown, re.MULTILINE), (name, option)
             assert f"\\fB--{option}\\fR" in plain, (name, option)

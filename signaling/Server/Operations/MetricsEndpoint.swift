@@ -4,7 +4,7 @@ import Synchronization
 /// An HTTP server with `/metrics`, `/healthz` and `/readyz` and nothing else, on a thread of its own.
 ///
 /// ```swift
-/// let endpoint = MetricsEndpoint { figures.text }
+/// let endpoint = MetricsEndpoint(isReady: { session.isConnected }) { figures.text }
 /// try endpoint.start(at: MetricsAddress("127.0.0.1:9090")!)
 /// …
 /// endpoint.stop()
@@ -15,9 +15,15 @@ package final class MetricsEndpoint: Sendable {
     private let pages: OperationsPages
     private let running = Mutex<ServerThread?>(nil)
 
-    /// - Parameter exposition: Gives metrics in Prometheus' text format; called on the endpoint's thread.
-    package convenience init(exposition: @escaping @Sendable () -> String) {
-        self.init(exposition: exposition, readiness: { .ready })
+    /// Both are called on the endpoint's thread.
+    ///
+    /// - Parameters:
+    ///   - isReady: What `/readyz` answers.
+    ///   - exposition: Gives metrics in Prometheus' text format.
+    package convenience init(
+        isReady: @escaping @Sendable () -> Bool = { true }, exposition: @escaping @Sendable () -> String
+    ) {
+        self.init(exposition: exposition, readiness: { isReady() ? .ready : .waiting })
     }
 
     init(

@@ -5,6 +5,8 @@ import Synchronization
 final class ServerMetrics: Sendable {
     enum Readiness: String, Sendable {
         case starting, ready, draining
+        /// What it needs to be of use is not there.
+        case waiting
     }
 
     /// Why a connection was refused, or ended without having been of use.
