@@ -32,7 +32,8 @@ enum Main {
             case "publish": return await (try PublishCommand(rest)).run()
             case "watch": return await (try WatchCommand(rest)).run()
             case "devices": return (try DevicesCommand(rest)).run()
-            case "token": return TokenCommand.run(rest, output: Terminal.result) { Terminal.note($0) }
+            case "token":
+                return TokenCommand.run(rest, output: Terminal.result) { Terminal.note($0, as: "token.failed", .error) }
             default:
                 throw Arguments.Usage(description: "\(arguments[0]): unknown command; allowed: \(commands)")
             }

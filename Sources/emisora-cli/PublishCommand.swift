@@ -59,7 +59,8 @@ struct PublishCommand {
             options: options(Box()))
         manual.notes = [
             "It publishes until SIGINT, SIGTERM, --duration or the end of the source, and ends with one JSON line of figures "
-                + "on standard output, named as in W3C webrtc-stats."
+                + "on standard output, named as in W3C webrtc-stats.",
+            PublishConsole.help,
         ]
         manual.isConfigurable = true
         manual.exitCodes = [
@@ -205,6 +206,8 @@ struct PublishCommand {
         Terminal.note(
             "Publishing \(stream) to \(shown)", as: "publish.started", .info,
             ["stream": .text(stream), "url": .text(shown)])
+        let console = Task { await PublishConsole(publisher: publisher).run() }
+        defer { console.cancel() }
         let watcher = PublishWatcher(
             session: session, main: publisher.videoCapture == nil ? .audio : .video, start: start,
             exposition: exposition)

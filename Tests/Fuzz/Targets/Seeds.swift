@@ -132,7 +132,14 @@ enum Seeds {
                 version: 1, id: id, room: "demo", streams: [.init(stream: "main", publisher: id)],
                 iceServers: [.init(urls: ["turn:a:1"], username: "u", credential: "c")],
                 resume: ResumptionTicket(secret: BearerToken("a.b.c"), grace: 10)),
-            .participantLeft(id: id),
+            .participantLeft(id: id), .signal(RoutedSignal(SignalContent(type: "chat", data: "hello"), to: id)),
+            .updateStream(
+                stream: "main",
+                properties: StreamProperties(
+                    hasVideo: true, hasAudio: false, width: 640, height: 480, rotation: 90, codecs: ["VP8"])),
+            .select(subscription: id, MediaSelection(video: true, audio: false)),
+            .forceMute(ForcedMute(stream: "main", media: .everything, reason: "why")),
+            .forceDisconnect(ForcedDisconnect(id: id, reason: "why")),
         ]
         return messages[random.number(below: messages.count)].json()
     }

@@ -29,6 +29,7 @@ package enum TokenCommand {
         var stream: String?
         var lifetime = 3600.0
         var data: String?
+        var capacity: Int?
     }
 
     enum Parsed: Equatable {
@@ -70,7 +71,8 @@ package enum TokenCommand {
         key.sign(
             AccessClaims(
                 room: request.room, role: request.role ?? .subscriber, stream: request.stream,
-                exp: (time + request.lifetime).rounded(), data: request.data))
+                exp: (time + request.lifetime).rounded(), data: request.data,
+                capacity: request.capacity))
     }
 
     static func parse(_ arguments: [String]) -> Parsed {
@@ -128,6 +130,13 @@ package enum TokenCommand {
                 values: "TEXT of \(AccessClaims.maximumDataByteCount) bytes at the most, no control characters",
                 help: "told to others in the room"
             ) { set(\.data, $0, if: AccessClaims.isAllowed(data: $0)) },
+            ProgramOption(
+                name: "capacity", values: "1-1000000",
+                help: "lets in only where the room has fewer than that many participants (the server's limit)"
+            ) {
+                let capacity = Int($0)
+                return set(\.capacity, capacity, if: capacity.map { (1...1_000_000).contains($0) } ?? false)
+            },
         ]
     }
 
