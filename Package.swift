@@ -225,7 +225,9 @@ let package = Package(
             path: "Tests/Signaling"),
         .testTarget(
             name: "EmisoraCryptoTests",
-            dependencies: ["CEmisoraOpenSSL", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraSRTP"],
+            dependencies: [
+                "CEmisoraOpenSSL", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraRTP", "EmisoraSRTP",
+            ],
             path: "Tests/Crypto"),
         .testTarget(
             name: "EmisoraICETests",

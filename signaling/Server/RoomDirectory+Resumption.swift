@@ -120,8 +120,8 @@ extension RoomDirectory {
         // First, so that the welcome has them.
         let refused = resumption.holdings.map { republish($0, by: connection, in: room) } ?? []
         welcome(connection, to: room)
+        introduceOthers(to: connection, in: room, since: lastArrival, before: held)
         for message in held { outputs.append(.send(message, to: connection)) }
-        introduceOthers(to: connection, in: room, since: lastArrival)
         for error in refused { refuse(error, to: connection) }
         // A newer token may allow less.
         for stream in rooms[room]?.streams ?? [] where stream.publisher == connection && !grant.mayPublish(stream.name)
