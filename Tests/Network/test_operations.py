@@ -369,3 +369,17 @@ def test_the_systemd_unit_is_valid_and_sets_what_there_is(tmp_path, pages):
     assert len(variables) >= 4
     for variable in variables:
         assert f"\\fB{variable}\\fR" in page, variable
+
+
+def test_the_container_has_each_library_that_the_server_is_linked_to():
+    # The tests' own build, which is linked to the same ones; those of Swift go into the container's program.
+    needed = subprocess.run(["readelf", "-d", ROOT / ".build/debug/signaling-server"], capture_output=True, text=True,
+                            check=True).stdout
+    libraries = [name for name in re.findall(r"\(NEEDED\).*\[(.+)\]", needed) if not re.match("lib(swift|Foundation)", name)]
+    assert "libwebsockets.so.17" in libraries
+    image = (ROOT / "signaling/Containerfile").read_text().split("\nFROM ")[-1]
+    installed = set(re.findall(r"\blib[a-z0-9.+-]+", image.split("apt-get install")[1].split("rm -rf")[0]))
+    for name in libraries:
+        owners = subprocess.run(["dpkg", "-S", f"*/{name}"], capture_output=True, text=True, check=True).stdout
+        # Every Debian has libc.
+        assert {line.split(":")[0] for line in owners.splitlines()} & (installed | {"libc6"}), name
