@@ -34,6 +34,7 @@ import Testing
         .ingest(subscription: "0123456789abcdef", stream: "studio", sdp: "v=0\r\n"),
         .subscriptionEnded(subscription: "0123456789abcdef", reason: .signalingLost),
         .error(SignalingError(.streamTaken, "Take another.", inReplyTo: "publish", subscription: nil)),
+        .error(SignalingError(.streamTaken, "Another has it.", inReplyTo: "receive", stream: "studio")),
     ]
 
     static func holdings(sending: [String: [String]], receives: [String?]) -> SessionHoldings {
