@@ -46,6 +46,7 @@ import Testing
         .forceDisconnect(ForcedDisconnect(id: "a")),
         .forceDisconnected(ForcedDisconnect(id: "a", reason: "why", by: "b")),
         .error(SignalingError(.streamTaken, "Take another.", inReplyTo: "publish", subscription: nil)),
+        .error(SignalingError(.streamTaken, "Another has it.", inReplyTo: "receive", stream: "studio")),
     ]
 
     static func holdings(sending: [String: [String]], receives: [String?]) -> SessionHoldings {
