@@ -37,6 +37,7 @@ extension RoomDirectory {
 
     /// As ``handle(_:from:)``, of clients that may have been here before.
     mutating func handle(_ message: SignalingMessage, from connection: ConnectionID, now: Instant) {
+        touch(connection)
         guard case .join(let version, let room, let token, let resumption?) = message,
             let participant = participants[connection], participant.room == nil,
             let grant = access.grant(resuming: resumption, with: token ?? participant.token, in: room)
@@ -61,24 +62,34 @@ extension RoomDirectory {
         if away.count >= limits.connections, let longest = away.min(by: { $0.value.until < $1.value.until })?.key {
             disconnect(longest)
         }
+        touch(connection)
+        waitFor(connection, now: now)
+    }
+
+    mutating func waitFor(_ connection: ConnectionID, now: Instant) {
         away[connection] = Away(until: now + limits.resumeGrace)
         expect(now + limits.resumeGrace)
     }
 
+    var nextDeadline: Instant? {
+        [nextAbsenceDeadline, cluster?.nextDeadline].compactMap(\.self).min()
+    }
+
     mutating func handleTimeout(now: Instant) {
-        guard let deadline = nextDeadline, deadline <= now else { return }
+        handleClusterTimeout(now: now)
+        guard let deadline = nextAbsenceDeadline, deadline <= now else { return }
         for (connection, absence) in away where absence.until <= now { disconnect(connection) }
         for (key, claim) in claims where claim.until <= now {
             claims[key] = nil
             outputs.append(
                 .send(.subscriptionEnded(subscription: key.subscription, reason: .signalingLost), to: claim.connection))
         }
-        nextDeadline = [away.values.lazy.map(\.until).min(), claims.values.lazy.map(\.until).min()]
+        nextAbsenceDeadline = [away.values.lazy.map(\.until).min(), claims.values.lazy.map(\.until).min()]
             .compactMap(\.self).min()
     }
 
     private mutating func expect(_ deadline: Instant) {
-        nextDeadline = min(nextDeadline ?? deadline, deadline)
+        nextAbsenceDeadline = min(nextAbsenceDeadline ?? deadline, deadline)
     }
 
     // MARK: Coming back
@@ -99,6 +110,7 @@ extension RoomDirectory {
         welcome(connection, to: room)
         for message in held { outputs.append(.send(message, to: connection)) }
         for error in refused { refuse(error, to: connection) }
+        participants[connection]?.holdsWhatOthersSay = resumption.holdings == nil
         guard let holdings = resumption.holdings else { return }
         for stream in rooms[room]?.streams ?? []
         where stream.publisher == connection && !holdings.publishes.contains(stream.name) {
@@ -110,10 +122,12 @@ extension RoomDirectory {
     }
 
     /// Everything of the one connection becomes the other's. Gives what the participant has not been told.
-    private mutating func takeOver(
+    mutating func takeOver(
         _ old: ConnectionID, by new: ConnectionID, in room: String
     ) -> [SignalingMessage] {
         let wasAway = away[old] != nil
+        let wasHere = participants[old]?.home == .here
+        movesAnnounced(old, to: new)
         var held = away.removeValue(forKey: old)?.held ?? []
         outputs = outputs[nextOutput...].filter { output in
             guard case .send(let message, to: old) = output else { return true }
@@ -123,9 +137,11 @@ extension RoomDirectory {
         nextOutput = 0
         if let allowedRoom = participants[new]?.allowedRoom { participants[old]?.allowedRoom = allowedRoom }
         participants[new] = participants.removeValue(forKey: old)
+        participants[new]?.home = .here
+        participants[new]?.isAwayElsewhere = false
         rooms[room]?.replace(old, by: new)
         for (key, claim) in claims where claim.connection == old { claims[key]?.connection = new }
-        if !wasAway {
+        if !wasAway, wasHere {
             // Half open, or a second one with the same secret: whichever comes last is the session's.
             refuse(SignalingError(.takenOver, "This session goes on over another connection."), to: old)
             outputs.append(.close(old))
@@ -142,7 +158,7 @@ extension RoomDirectory {
         for stream in streams.prefix(limits.streamsPerParticipant)
         where rooms[room]?.publisher(of: stream) != connection {
             do throws(SignalingError) {
-                try publish(stream, by: connection, in: room, .publish(stream: stream))
+                try publish(stream, by: connection, in: room, .publish(stream: stream), isResumed: true)
             } catch {
                 refused.append(error)
             }
@@ -186,7 +202,7 @@ extension RoomDirectory {
         return named
     }
 
-    private mutating func claim(
+    mutating func claim(
         _ id: String, of stream: String, by connection: ConnectionID, sends: Bool, in room: String, now: Instant
     ) {
         let other = ClaimKey(room: room, subscription: id, sends: !sends)
@@ -197,6 +213,7 @@ extension RoomDirectory {
             rooms[room]?.subscriptions[id] = Subscription(
                 stream: stream, subscriber: sends ? matching.connection : connection,
                 publisher: sends ? connection : matching.connection)
+            confirm(id, with: matching.connection, by: connection, in: room)
             return
         }
         // Nobody talks a claim out of another's hands: ids are known to two sides only.
@@ -204,6 +221,7 @@ extension RoomDirectory {
         guard claims[key] == nil else { return }
         claims[key] = Claim(stream: stream, connection: connection, until: now + limits.resumeGrace)
         expect(now + limits.resumeGrace)
+        if !sends, let publisher = rooms[room]?.publisher(of: stream) { askFor(id, of: stream, by: connection, with: publisher, in: room) }
     }
 
     /// What the client does not have any more, or never heard of, is over for the other side, too.

@@ -19,6 +19,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         case send(SignalingMessage, to: ConnectionID)
         /// The connection has left; close it once everything sent has gone out.
         case close(ConnectionID)
+        case backplane(BackplaneCommand)
     }
 
     struct Subscription {
@@ -60,6 +61,11 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         var room: String?
         /// It has the secret with which it can come back.
         var isResumable = false
+        var home = ParticipantHome.here
+        /// It lost its connection to another node, which waits for it.
+        var isAwayElsewhere = false
+        /// It resumed without saying what it holds: what others say counts.
+        var holdsWhatOthersSay = false
     }
 
     private var random: Random
@@ -73,33 +79,43 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     var away: [ConnectionID: Away] = [:]
     var claims: [ClaimKey: Claim] = [:]
     /// Not later than the end of the first of these.
-    var nextDeadline: Instant?
+    var nextAbsenceDeadline: Instant?
+    /// `nil`: this server is the only one.
+    var cluster: Cluster<ConnectionID>?
     var outputs: [Output] = []
     var nextOutput = 0
 
-    /// - Parameter iceServers: What every participant is told to connect with.
+    /// - Parameters:
+    ///   - iceServers: What every participant is told to connect with.
+    ///   - node: This server's id among several that share their rooms.
     init(
         random: Random, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
-        iceServers: ICEServerList = ICEServerList()
+        iceServers: ICEServerList = ICEServerList(), node: String? = nil
     ) {
         self.random = random
         self.limits = limits
         self.access = access
         self.iceServers = iceServers
+        cluster = node.map(Cluster.init)
     }
 
     /// A new connection; `allowedRoom` is the room of its URL, `grant` what it may do, where that was judged already.
     mutating func connect(
         allowedRoom: String?, token: BearerToken? = nil, grant: Grant? = nil
     ) -> ConnectionID {
-        lastConnection += 1
-        let connection = ConnectionID(number: lastConnection)
+        let connection = makeConnection()
         participants[connection] = Participant(
             id: SignalingProtocol.makeIdentifier(using: &random), allowedRoom: allowedRoom, token: token, grant: grant)
         return connection
     }
 
+    mutating func makeConnection() -> ConnectionID {
+        lastConnection += 1
+        return ConnectionID(number: lastConnection)
+    }
+
     mutating func handle(_ message: SignalingMessage, from connection: ConnectionID) {
+        touch(connection)
         do {
             try accept(message, from: connection)
         } catch {
@@ -121,11 +137,18 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     mutating func pollOutput() -> Output? {
+        announceTouched()
         while nextOutput < outputs.count {
             let output = outputs[nextOutput]
             nextOutput += 1
-            guard case .send(let message, let connection) = output, away[connection] != nil else { return output }
-            hold(message, for: connection)
+            guard case .send(let message, let connection) = output else { return output }
+            if away[connection] != nil {
+                hold(message, for: connection)
+            } else if let node = node(of: connection) {
+                if let relayed = relay(message, to: connection, at: node) { return relayed }
+            } else {
+                return output
+            }
         }
         outputs.removeAll(keepingCapacity: true)
         nextOutput = 0
@@ -174,6 +197,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             try publish(stream, by: connection, in: try room(of: connection, message), message)
         case .unpublish(let stream):
             let room = try room(of: connection, message)
+            if forgetName(stream, of: connection, in: room) { return }
             guard rooms[room]?.publisher(of: stream) == connection else {
                 throw SignalingError(
                     .streamNotFound, "You do not publish a stream of this name.", inReplyTo: message.type)
@@ -264,20 +288,25 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     mutating func publish(
-        _ stream: String, by connection: ConnectionID, in room: String, _ message: SignalingMessage
+        _ stream: String, by connection: ConnectionID, in room: String, _ message: SignalingMessage,
+        isResumed: Bool = false
     ) throws(SignalingError) {
         try Self.check(name: stream, "stream", inReplyTo: message.type)
         guard participants[connection]?.grant?.mayPublish(stream) == true else {
             throw SignalingError(
                 .notAllowed, "Your token does not let you publish this stream.", inReplyTo: message.type)
         }
+        var displaced: String?
         if let holder = rooms[room]?.publisher(of: stream) {
             // Said again after a broken connection.
             if holder == connection {
                 return outputs.append(.send(.streamPublished(describe(stream, by: connection)), to: connection))
             }
             // Who is away gives way, so that a publisher that was started anew need not wait for its own ghost.
-            if away[holder] != nil { removeStream(stream, in: room, reason: .signalingLost) }
+            if isAbsent(holder) {
+                displaced = participants[holder]?.id
+                removeStream(stream, in: room, reason: .signalingLost)
+            }
         }
         let streams = rooms[room]?.streams ?? []
         guard !streams.contains(where: { $0.name == stream }) else {
@@ -288,6 +317,13 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard streams.count < limits.streamsPerRoom,
             streams.count(where: { $0.publisher == connection }) < limits.streamsPerParticipant
         else { throw SignalingError(.limitReached, "No more streams are taken here.", inReplyTo: message.type) }
+        guard !awaitsName(stream, for: connection, in: room, over: displaced, isResumed: isResumed) else {
+            return
+        }
+        makeLive(stream, by: connection, in: room)
+    }
+
+    mutating func makeLive(_ stream: String, by connection: ConnectionID, in room: String) {
         rooms[room]?.streams.append((stream, connection))
         tell(room, .streamPublished(describe(stream, by: connection)))
     }

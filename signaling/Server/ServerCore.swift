@@ -16,6 +16,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         /// It has joined a room.
         case admitted(ConnectionID)
         case respond(HTTPResponse, to: HTTPRequestID)
+        case backplane(BackplaneCommand)
     }
 
     struct Settings: Sendable {
@@ -26,6 +27,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         var origins = OriginPolicy.any
         /// STUN and TURN servers that are handed out to all who join.
         var iceServers = ICEServerList()
+        /// This server's id among several that share their rooms; `nil`: it stands alone.
+        var node: String?
 
         init() {}
     }
@@ -49,7 +52,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     init(random: Random, settings: Settings = Settings()) {
         self.settings = settings
         directory = Directory(
-            random: random, limits: settings.limits, access: settings.access, iceServers: settings.iceServers)
+            random: random, limits: settings.limits, access: settings.access, iceServers: settings.iceServers,
+            node: settings.node)
         // A generator is a value: two copies of a seeded one would make the same ids, in tests only, and these two
         // make ids of different things.
         endpoints = EndpointGateway(
@@ -116,6 +120,19 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         client.allowance -= 1
         clients[connection] = client
         return true
+    }
+
+    // MARK: Other nodes
+
+    mutating func happened(_ event: BackplaneEvent, now: Instant) {
+        directory.happened(event, now: now)
+        settle()
+    }
+
+    /// Tells the other nodes that this one ends, and its participants may come to them.
+    mutating func ends() {
+        directory.ends()
+        settle()
     }
 
     // MARK: HTTP
@@ -198,6 +215,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
                 outputs.append(.send(message.json(), to: connection))
             case .close(let connection):
                 outputs.append(.close(connection))
+            case .backplane(let command):
+                outputs.append(.backplane(command))
             }
         }
         while let (response, request) = endpoints.pollResponse() {

@@ -41,6 +41,8 @@ package final class SignalingServer: Sendable {
         package var allowedOrigins: Set<String> = []
         /// Listen where `host` says although everybody may join.
         package var isInsecurelyOpen = false
+        /// The Redis server through which this one and others share their rooms; `nil`: it stands alone.
+        package var redis: RedisURL?
         package var limits = ServerLimits()
 
         package init(
@@ -58,6 +60,7 @@ package final class SignalingServer: Sendable {
     private struct Running: @unchecked Sendable {
         let loop: ServerLoop
         let thread: pthread_t
+        let backplane: (RedisBackplane, thread: pthread_t)?
         let url: String
     }
 
@@ -90,14 +93,16 @@ package final class SignalingServer: Sendable {
             let loop = try ServerLoop(
                 address: setup.address, settings: setup.settings, certificateFiles: setup.certificateFiles,
                 onNotice: onNotice)
+            let backplane = try share(loop, setup)
             var thread = pthread_t()
             let argument = Unmanaged.passRetained(loop)
             guard pthread_create(&thread, nil, runServerLoop, argument.toOpaque()) == 0 else {
                 argument.release()
                 loop.discard()
+                if let backplane { Self.end(backplane) }
                 throw .failed("no thread could be started")
             }
-            running = Running(loop: loop, thread: thread, url: setup.url(port: loop.port))
+            running = Running(loop: loop, thread: thread, backplane: backplane, url: setup.url(port: loop.port))
             return loop.port
         }
     }
@@ -111,7 +116,37 @@ package final class SignalingServer: Sendable {
         guard let ended else { return }
         ended.loop.requestStop()
         pthread_join(ended.thread, nil)
+        // Afterwards, so that it carries the loop's last words.
+        if let backplane = ended.backplane { Self.end(backplane) }
     }
+
+    private func share(
+        _ loop: ServerLoop, _ setup: ServerSetup
+    ) throws(SignalingServerError) -> (RedisBackplane, thread: pthread_t)? {
+        guard let redis = configuration.redis, let node = setup.settings.node else { return nil }
+        let backplane = try RedisBackplane(
+            url: redis, node: node, onEvent: { [weak loop] in loop?.take($0) ?? false }, onNotice: onNotice)
+        loop.share(through: backplane)
+        var thread = pthread_t()
+        let argument = Unmanaged.passRetained(backplane)
+        guard pthread_create(&thread, nil, runBackplane, argument.toOpaque()) == 0 else {
+            argument.release()
+            loop.discard()
+            throw .failed("no thread could be started")
+        }
+        return (backplane, thread)
+    }
+
+    private static func end(_ backplane: (RedisBackplane, thread: pthread_t)) {
+        backplane.0.requestStop()
+        pthread_join(backplane.thread, nil)
+    }
+}
+
+private func runBackplane(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let argument else { return nil }
+    Unmanaged<RedisBackplane>.fromOpaque(argument).takeRetainedValue().run()
+    return nil
 }
 
 /// Outside any type and any `main.swift`: a thread's entry must not inherit an actor.

@@ -21,6 +21,9 @@ package enum SignalingServerCommand {
           --grace SECONDS            how long somebody who lost its connection is taken for being there (10)
           --resume-key-file FILE     without --secret-file: the key by which sessions survive a restart of the server;
                                      made when it is not there
+          --redis URL                share the rooms with all servers at the same Redis server:
+                                     redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE] or unix:PATH (default:
+                                     $EMISORA_REDIS_URL, which other users of the machine cannot read)
           --ice-server URL           stun:HOST[:PORT] or turn:HOST[:PORT][?transport=tcp] or turns:HOST[:PORT], told to all
                                      who join; may be given several times
           --ice-user, --ice-credential   for the TURN servers; who joins can read them
@@ -45,7 +48,7 @@ package enum SignalingServerCommand {
         arguments: [String] = Array(CommandLine.arguments.dropFirst()), program: String = "signaling-server"
     ) -> Never {
         var environment: [String: String] = [:]
-        for name in ["HOST", "PORT"] {
+        for name in ["HOST", "PORT", "EMISORA_REDIS_URL"] {
             if let value = getenv(name) { environment[name] = String(cString: value) }
         }
         switch parse(arguments, environment: environment) {
@@ -69,6 +72,13 @@ package enum SignalingServerCommand {
             }
             configuration.port = port
         }
+        if let text = environment["EMISORA_REDIS_URL"], !text.isEmpty {
+            do {
+                configuration.redis = try RedisURL(text)
+            } catch {
+                return .wrong("EMISORA_REDIS_URL in the environment: \(error.description)")
+            }
+        }
         var servers = ICEServerDescription(urls: [])
         var rest = arguments[...]
         while let argument = rest.popFirst() {
@@ -87,6 +97,14 @@ package enum SignalingServerCommand {
                 }
                 guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
                     return .wrong("\(name) needs a value: \(expected).")
+                }
+                if name == "--redis" {
+                    do {
+                        configuration.redis = try RedisURL(value)
+                    } catch {
+                        return .wrong(error.description)
+                    }
+                    continue
                 }
                 guard take(value, for: name, into: &configuration, &servers) else {
                     return .wrong("\(name) \(shown(value, for: name)): it must be \(expected).")
@@ -117,6 +135,7 @@ package enum SignalingServerCommand {
         "--grace": "0 to 3600 seconds", "--resume-key-file": "the path of a file",
         "--allow-origin": "an origin, such as https://example.org, or *",
         "--ice-server": "stun:HOST[:PORT], turn:HOST[:PORT][?transport=udp|tcp] or turns:HOST[:PORT]",
+        "--redis": "redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE] or unix:PATH",
         "--limit": "NAME=N with a NAME of \(limits)",
         "--ice-user": "a text without control characters", "--ice-credential": "a text without control characters",
     ]

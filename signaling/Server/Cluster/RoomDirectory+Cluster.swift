@@ -1,0 +1,362 @@
+import EmisoraCore
+import EmisoraSignalingProtocol
+
+/// Rooms that span several nodes.
+///
+/// A participant lives on one node, which decides about it and tells the others of it in full; there it is a member of
+/// its room like any other, but that messages to it are relayed. What a node has not heard, because it or the bus was
+/// gone, a listing puts right. A lost node's participants are away, as after a broken connection, on every other node.
+extension RoomDirectory {
+    mutating func happened(_ event: BackplaneEvent, now: Instant) {
+        guard cluster != nil else { return }
+        switch event {
+        case .connected: connected(now: now)
+        case .disconnected: disconnected()
+        case .claimed(let ticket, let isOurs): claimed(ticket, isOurs: isOurs)
+        case .received(let bytes):
+            guard let (node, message) = NodeMessage.read(json: bytes), node != cluster?.id else { return }
+            received(message, from: node, now: now)
+        }
+    }
+
+    mutating func ends() {
+        announceTouched()
+        publish(.ending)
+    }
+
+    mutating func handleClusterTimeout(now: Instant) {
+        guard let cluster, cluster.isConnected else { return }
+        if let due = cluster.nextHeartbeat, due <= now {
+            publish(.alive)
+            self.cluster?.nextHeartbeat = now + Cluster<ConnectionID>.heartbeat
+        }
+        if let due = cluster.nextRenewal, due <= now {
+            keepNames()
+            self.cluster?.nextRenewal = now + Cluster<ConnectionID>.renewal
+        }
+        for (id, node) in cluster.nodes where node.deadline <= now { nodeLost(id, now: now) }
+    }
+
+    // MARK: The bus
+
+    private mutating func connected(now: Instant) {
+        cluster?.isConnected = true
+        for id in (cluster?.nodes ?? [:]).keys {
+            cluster?.nodes[id]?.deadline = now + Cluster<ConnectionID>.silence
+        }
+        cluster?.nextHeartbeat = now + Cluster<ConnectionID>.heartbeat
+        cluster?.nextRenewal = now + Cluster<ConnectionID>.renewal
+        list(to: nil, asks: true)
+        keepNames()
+        for (message, node) in cluster?.waiting ?? [] { publish(message, to: node) }
+        cluster?.waiting.removeAll()
+    }
+
+    /// Goes on alone: names are given out at once and asked for when the bus is back.
+    private mutating func disconnected() {
+        cluster?.isConnected = false
+        let pending = cluster?.pending ?? [:]
+        cluster?.pending.removeAll()
+        for waiting in pending.sorted(by: { $0.key < $1.key }).map(\.value) where !waiting.isLive {
+            took(waiting.claim.stream, by: waiting.connection, in: waiting.claim.room)
+        }
+    }
+
+    mutating func publish(_ message: NodeMessage, to node: String? = nil) {
+        guard let cluster, cluster.isConnected else { return }
+        outputs.append(.backplane(.publish(message.json(from: cluster.id), to: node)))
+    }
+
+    /// Tells of all participants of this node.
+    private mutating func list(to node: String?, asks: Bool) {
+        publish(.hello(asks: asks), to: node)
+        for connection in participants.keys {
+            guard let member = member(connection) else { continue }
+            if node == nil { cluster?.announced.updateValue(member, forKey: connection) }
+            publish(.member(member), to: node)
+        }
+        publish(.listed, to: node)
+    }
+
+    private mutating func received(_ message: NodeMessage, from node: String, now: Instant) {
+        let deadline = now + Cluster<ConnectionID>.silence
+        if cluster?.nodes[node] == nil {
+            guard let count = cluster?.nodes.count, count < Cluster<ConnectionID>.maximumNodes else { return }
+            if message == .ending { return }
+            cluster?.nodes[node] = .init(deadline: deadline)
+            // Its listing was missed, or has been forgotten since.
+            if case .hello = message {} else { list(to: node, asks: true) }
+        }
+        cluster?.nodes[node]?.deadline = deadline
+        switch message {
+        case .hello(let asks):
+            let known = Set(members(of: node))
+            cluster?.nodes[node]?.unlisted = known
+            if asks { list(to: node, asks: false) }
+        case .listed:
+            for id in cluster?.nodes[node]?.unlisted ?? [] { left(id, node, reason: .signalingLost) }
+            cluster?.nodes[node]?.unlisted = nil
+        case .member(let member):
+            cluster?.nodes[node]?.unlisted?.remove(member.id)
+            take(member, of: node)
+        case .left(let id, let reason): left(id, node, reason: reason)
+        case .alive: break
+        case .ending: nodeLost(node, now: now)
+        case .relay(let relay): deliver(relay)
+        case .holding(let holding): heard(holding, now: now)
+        }
+    }
+
+    // MARK: Participants of other nodes
+
+    func node(of connection: ConnectionID) -> String? {
+        guard cluster != nil, case .node(let id)? = participants[connection]?.home else { return nil }
+        return id
+    }
+
+    func isAbsent(_ connection: ConnectionID) -> Bool {
+        away[connection] != nil || participants[connection]?.isAwayElsewhere == true
+    }
+
+    private func isHere(_ connection: ConnectionID) -> Bool {
+        participants[connection]?.home == .here
+    }
+
+    private func members(of node: String) -> [String] {
+        (cluster?.remote ?? [:]).filter { participants[$0.value.connection]?.home == .node(node) }.map(\.key)
+    }
+
+    func participant(named id: String, in room: String) -> ConnectionID? {
+        if let known = cluster?.remote[id]?.connection {
+            return participants[known]?.room == room ? known : nil
+        }
+        return rooms[room]?.participants.first { participants[$0]?.id == id }
+    }
+
+    private mutating func take(_ member: NodeMember, of node: String) {
+        let known = participant(named: member.id, in: member.room)
+        let connection: ConnectionID
+        var hasMoved = true
+        if let known, isHere(known) {
+            // It came back over there.
+            connection = makeConnection()
+            let held = takeOver(known, by: connection, in: member.room)
+            outputs += held.map { .send($0, to: connection) }
+        } else if let known {
+            connection = known
+            hasMoved = participants[known]?.home != .node(node)
+            outputs += (away.removeValue(forKey: known)?.held ?? []).map { .send($0, to: known) }
+        } else {
+            guard let cluster, cluster.remote[member.id] == nil,
+                cluster.remote.count < Cluster<ConnectionID>.maximumMembers
+            else { return }
+            connection = makeConnection()
+            participants[connection] = Participant(id: member.id, allowedRoom: nil)
+            participants[connection]?.room = member.room
+            rooms[member.room, default: Room()].participants.insert(connection)
+            for publisher in Set(rooms[member.room]?.streams.map(\.publisher) ?? []) {
+                outputs.append(.send(.participantJoined(id: member.id, data: member.data), to: publisher))
+            }
+        }
+        participants[connection]?.home = .node(node)
+        participants[connection]?.grant = Grant(role: .moderator, stream: nil, data: member.data)
+        participants[connection]?.isAwayElsewhere = member.isAway
+        cluster?.remote[member.id] = (connection, member)
+        takeNames(of: connection, member)
+        if hasMoved { askForHoldings(of: connection, in: member.room) }
+        for (key, claim) in claims
+        where !key.sends && key.room == member.room && isHere(claim.connection)
+            && member.streams.contains(claim.stream)
+        {
+            askFor(key.subscription, of: claim.stream, by: claim.connection, with: connection, in: member.room)
+        }
+    }
+
+    /// Streams and receivers become those that its node tells of.
+    private mutating func takeNames(of connection: ConnectionID, _ member: NodeMember) {
+        let room = member.room
+        for stream in rooms[room]?.streams ?? []
+        where stream.publisher == connection && !member.streams.contains(stream.name) {
+            removeStream(stream.name, in: room, reason: .unpublished)
+        }
+        for stream in member.streams {
+            if let holder = rooms[room]?.publisher(of: stream) {
+                // Who publishes here learns from its claim which of the two it is.
+                if holder == connection || isHere(holder) && !isAbsent(holder) { continue }
+                removeStream(stream, in: room, reason: .signalingLost)
+            }
+            makeLive(stream, by: connection, in: room)
+        }
+        rooms[room]?.receivers.removeAll { $0.connection == connection && !member.receives.contains($0.stream) }
+        for name in member.receives
+        where rooms[room]?.receivers.contains(where: { $0.connection == connection && $0.stream == name }) == false {
+            rooms[room]?.receivers.append((name, connection))
+        }
+    }
+
+    private mutating func left(_ id: String, _ node: String, reason: SubscriptionEndReason) {
+        guard let connection = cluster?.remote[id]?.connection, self.node(of: connection) == node else { return }
+        remove(connection, reason: reason)
+        participants[connection] = nil
+    }
+
+    private mutating func nodeLost(_ node: String, now: Instant) {
+        cluster?.nodes[node] = nil
+        for id in members(of: node) {
+            guard let connection = cluster?.remote[id]?.connection else { continue }
+            participants[connection]?.home = .nowhere
+            participants[connection]?.isAwayElsewhere = false
+            if limits.resumeGrace > .zero { waitFor(connection, now: now) } else { disconnect(connection) }
+        }
+    }
+
+    // MARK: Participants of this node
+
+    mutating func touch(_ connection: ConnectionID) {
+        guard cluster != nil, participants[connection] == nil || isHere(connection) else { return }
+        cluster?.touched.insert(connection)
+    }
+
+    mutating func departs(_ connection: ConnectionID, _ reason: SubscriptionEndReason) {
+        guard cluster != nil, let participant = participants[connection] else { return }
+        guard participant.home == .here else {
+            cluster?.remote[participant.id] = nil
+            return
+        }
+        cluster?.departures[connection] = reason
+        touch(connection)
+        for (ticket, waiting) in cluster?.pending ?? [:] where waiting.connection == connection {
+            cluster?.pending[ticket] = nil
+            release(waiting.claim)
+        }
+    }
+
+    mutating func movesAnnounced(_ old: ConnectionID, to new: ConnectionID) {
+        guard cluster != nil, let participant = participants[old] else { return }
+        let known = cluster?.announced.removeValue(forKey: old)
+        cluster?.announced[new] = known
+        cluster?.remote[participant.id] = nil
+        for (ticket, waiting) in cluster?.pending ?? [:] where waiting.connection == old {
+            cluster?.pending[ticket]?.connection = new
+        }
+        touch(new)
+    }
+
+    private func member(_ connection: ConnectionID) -> NodeMember? {
+        guard let participant = participants[connection], participant.home == .here, let name = participant.room,
+            let room = rooms[name]
+        else { return nil }
+        return NodeMember(
+            id: participant.id, room: name, data: participant.grant?.data,
+            streams: room.streams.filter { $0.publisher == connection }.map(\.name),
+            receives: room.receivers.filter { $0.connection == connection }.map(\.stream),
+            isAway: away[connection] != nil)
+    }
+
+    /// Before anything else that follows from the change, since others know whom a message is from by this.
+    mutating func announceTouched() {
+        guard let touched = cluster?.touched, !touched.isEmpty else { return }
+        cluster?.touched.removeAll(keepingCapacity: true)
+        let later = outputs[nextOutput...]
+        outputs = []
+        nextOutput = 0
+        for connection in touched {
+            let reason = cluster?.departures.removeValue(forKey: connection) ?? .left
+            if let member = member(connection) {
+                guard cluster?.announced[connection] != member else { continue }
+                cluster?.announced[connection] = member
+                publish(.member(member))
+            } else if let known = cluster?.announced.removeValue(forKey: connection), node(of: connection) == nil {
+                publish(.left(id: known.id, reason: reason))
+            }
+        }
+        outputs += later
+    }
+
+    // MARK: Names
+
+    /// Asks for the name of a stream. Answers whether it is to be waited for.
+    mutating func awaitsName(
+        _ stream: String, for connection: ConnectionID, in room: String, over displaced: String?, isResumed: Bool
+    ) -> Bool {
+        guard cluster?.isConnected == true, let participant = participants[connection] else { return false }
+        claim(
+            StreamClaim(room: room, stream: stream, holder: participant.id, over: displaced), for: connection,
+            isLive: isResumed)
+        return !isResumed
+    }
+
+    /// Answers whether the name was only waited for.
+    mutating func forgetName(_ stream: String, of connection: ConnectionID, in room: String) -> Bool {
+        let found = cluster?.pending.first {
+            $0.value.connection == connection && $0.value.claim.stream == stream && !$0.value.isLive
+        }
+        guard let found else { return false }
+        cluster?.pending[found.key] = nil
+        release(found.value.claim)
+        return true
+    }
+
+    mutating func releaseName(_ stream: String, of publisher: ConnectionID, in room: String) {
+        guard let participant = participants[publisher], node(of: publisher) == nil else { return }
+        release(StreamClaim(room: room, stream: stream, holder: participant.id))
+    }
+
+    private mutating func release(_ claim: StreamClaim) {
+        if cluster?.isConnected == true { outputs.append(.backplane(.release(claim))) }
+    }
+
+    private mutating func claim(_ claim: StreamClaim, for connection: ConnectionID, isLive: Bool) {
+        guard var cluster else { return }
+        cluster.lastTicket += 1
+        cluster.pending[cluster.lastTicket] = .init(claim: claim, connection: connection, isLive: isLive)
+        outputs.append(.backplane(.claim(claim, ticket: cluster.lastTicket)))
+        self.cluster = cluster
+    }
+
+    private mutating func keepNames() {
+        for (connection, member) in cluster?.announced ?? [:] {
+            for stream in member.streams {
+                claim(
+                    StreamClaim(room: member.room, stream: stream, holder: member.id), for: connection, isLive: true)
+            }
+        }
+    }
+
+    private mutating func claimed(_ ticket: UInt64, isOurs: Bool) {
+        guard let waiting = cluster?.pending.removeValue(forKey: ticket) else { return }
+        let (claim, connection) = (waiting.claim, waiting.connection)
+        guard isHere(connection), participants[connection]?.room == claim.room else {
+            if isOurs { release(claim) }
+            return
+        }
+        switch (isOurs, waiting.isLive) {
+        case (true, false): took(claim.stream, by: connection, in: claim.room)
+        case (true, true): break
+        case (false, true):
+            guard rooms[claim.room]?.publisher(of: claim.stream) == connection else { return }
+            removeStream(claim.stream, in: claim.room, reason: .unpublished)
+            refuse(Self.taken(claim.stream), to: connection)
+            // Whoever has it was told of before.
+            for (known, member) in cluster?.remote.values.map(\.self) ?? []
+            where member.room == claim.room && member.streams.contains(claim.stream) {
+                takeNames(of: known, member)
+            }
+        case (false, false): refuse(Self.taken(claim.stream), to: connection)
+        }
+    }
+
+    private mutating func took(_ stream: String, by connection: ConnectionID, in room: String) {
+        touch(connection)
+        if let holder = rooms[room]?.publisher(of: stream) {
+            if holder == connection { return }
+            removeStream(stream, in: room, reason: .signalingLost)
+        }
+        makeLive(stream, by: connection, in: room)
+    }
+
+    static func taken(_ stream: String) -> SignalingError {
+        SignalingError(
+            .streamTaken, "A stream named \"\(stream)\" is live in this room; take another name.", inReplyTo: "publish")
+    }
+}

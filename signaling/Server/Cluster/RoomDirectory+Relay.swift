@@ -1,0 +1,153 @@
+import EmisoraCore
+import EmisoraSignalingProtocol
+
+/// Messages between participants of different nodes, and subscriptions whose sides change nodes.
+extension RoomDirectory {
+    /// What becomes of a message to somebody on another node; `nil`: that node tells it itself, or it is moot.
+    mutating func relay(_ message: SignalingMessage, to connection: ConnectionID, at node: String) -> Output? {
+        guard let participant = participants[connection], let room = participant.room else { return nil }
+        var from: String?
+        switch message {
+        case .subscribe(let id, _, _), .ingest(let id, _, _), .offer(let id, _), .answer(let id, _),
+            .candidate(let id, _):
+            guard let other = rooms[room]?.subscriptions[id]?.other(than: connection),
+                let sender = participants[other]?.id
+            else { return nil }
+            from = sender
+        case .subscriptionEnded: break
+        case .error(let error) where error.subscription != nil: break
+        default: return nil
+        }
+        return passOn(
+            .relay(NodeRelay(room: room, from: from, to: participant.id, message: message)), to: node)
+    }
+
+    /// While the bus is gone, what is to go out waits, within bounds.
+    private mutating func passOn(_ message: NodeMessage, to node: String) -> Output? {
+        guard let cluster else { return nil }
+        if cluster.isConnected { return .backplane(.publish(message.json(from: cluster.id), to: node)) }
+        if cluster.waiting.count < Cluster<ConnectionID>.maximumWaiting {
+            self.cluster?.waiting.append((message, node))
+        }
+        return nil
+    }
+
+    mutating func deliver(_ relay: NodeRelay) {
+        guard let to = participant(named: relay.to, in: relay.room) else { return }
+        if let node = node(of: to) {
+            guard !relay.isForwarded else { return }
+            var forwarded = relay
+            forwarded.isForwarded = true
+            return publish(.relay(forwarded), to: node)
+        }
+        let from = relay.from.flatMap { participant(named: $0, in: relay.room) }
+        switch relay.message {
+        case .subscribe(let id, let stream, _):
+            guard let from else { return }
+            begin(id, Subscription(stream: stream, subscriber: from, publisher: to), relay)
+        case .ingest(let id, let stream, _):
+            guard let from else { return }
+            begin(id, Subscription(stream: stream, subscriber: to, publisher: from), relay)
+        case .offer(let id, _), .answer(let id, _), .candidate(let id, _):
+            guard let from, rooms[relay.room]?.subscriptions[id]?.other(than: from) == to else { return }
+            outputs.append(.send(relay.message, to: to))
+        case .subscriptionEnded(let id, _): end(id, of: to, relay)
+        case .error(let error):
+            guard let id = error.subscription else { return }
+            end(id, of: to, relay)
+        default: return
+        }
+    }
+
+    private mutating func begin(_ id: String, _ subscription: Subscription, _ relay: NodeRelay) {
+        let room = rooms[relay.room]
+        let isIngest = relay.message.type == "ingest"
+        let isExpected =
+            isIngest
+            ? room?.receiver(of: subscription.stream) == subscription.subscriber
+            : room?.publisher(of: subscription.stream) == subscription.publisher
+        guard SignalingProtocol.isValid(subscription: id), room?.subscriptions[id] == nil, isExpected else {
+            let sender = isIngest ? subscription.publisher : subscription.subscriber
+            return refuse(
+                SignalingError(
+                    .streamNotFound, "No stream of this name is live in the room.", inReplyTo: relay.message.type,
+                    subscription: id), to: sender)
+        }
+        rooms[relay.room]?.subscriptions[id] = subscription
+        outputs.append(.send(relay.message, to: isIngest ? subscription.subscriber : subscription.publisher))
+    }
+
+    private mutating func end(_ id: String, of connection: ConnectionID, _ relay: NodeRelay) {
+        let isClaimed = dropClaim(id, of: connection)
+        guard isClaimed || rooms[relay.room]?.subscriptions[id]?.other(than: connection) != nil else { return }
+        rooms[relay.room]?.subscriptions[id] = nil
+        outputs.append(.send(relay.message, to: connection))
+    }
+
+    // MARK: Sides that moved
+
+    /// Somebody has come to another node: do both sides still hold what this node knows of?
+    mutating func askForHoldings(of connection: ConnectionID, in room: String) {
+        for (id, subscription) in rooms[room]?.subscriptions ?? [:] {
+            guard let other = subscription.other(than: connection) else { continue }
+            guard participants[other]?.home != .here else {
+                tell(
+                    id, of: subscription.stream, from: other, to: connection, in: room,
+                    sends: subscription.publisher == other, stands: true, asks: true)
+                continue
+            }
+            // Of no concern to this node any more.
+            if node(of: other) != nil { rooms[room]?.subscriptions[id] = nil }
+        }
+    }
+
+    mutating func askFor(
+        _ id: String, of stream: String, by connection: ConnectionID, with publisher: ConnectionID, in room: String
+    ) {
+        tell(id, of: stream, from: connection, to: publisher, in: room, sends: false, stands: false, asks: true)
+    }
+
+    /// A subscription stands again.
+    mutating func confirm(
+        _ id: String, with other: ConnectionID, by connection: ConnectionID, in room: String
+    ) {
+        guard let subscription = rooms[room]?.subscriptions[id] else { return }
+        tell(
+            id, of: subscription.stream, from: connection, to: other, in: room,
+            sends: subscription.publisher == connection, stands: true, asks: false)
+    }
+
+    private mutating func tell(
+        _ id: String, of stream: String, from: ConnectionID, to: ConnectionID, in room: String, sends: Bool,
+        stands: Bool, asks: Bool
+    ) {
+        guard let node = node(of: to), let other = participants[to], let one = participants[from], one.home == .here
+        else { return }
+        // First, so that the other node knows whom this is about.
+        let holding = NodeHolding(
+            room: room, from: one.id, to: other.id, subscription: id, stream: stream, sends: sends, stands: stands,
+            asks: asks)
+        if let output = passOn(.holding(holding), to: node) { outputs.append(output) }
+    }
+
+    mutating func heard(_ holding: NodeHolding, now: Instant) {
+        let (id, room) = (holding.subscription, holding.room)
+        guard let from = participant(named: holding.from, in: room), node(of: from) != nil,
+            let to = participant(named: holding.to, in: room), participants[to]?.home == .here
+        else { return }
+        if rooms[room]?.subscriptions[id] == nil {
+            let own = ClaimKey(room: room, subscription: id, sends: !holding.sends)
+            if holding.stands, claims[own]?.connection == to || participants[to]?.holdsWhatOthersSay == true {
+                claims[own] = nil
+                rooms[room]?.subscriptions[id] = Subscription(
+                    stream: holding.stream, subscriber: holding.sends ? to : from,
+                    publisher: holding.sends ? from : to)
+            } else {
+                claim(id, of: holding.stream, by: from, sends: holding.sends, in: room, now: now)
+            }
+        }
+        if holding.asks, rooms[room]?.subscriptions[id]?.other(than: from) == to {
+            confirm(id, with: from, by: to, in: room)
+        }
+    }
+}
