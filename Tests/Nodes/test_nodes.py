@@ -5,7 +5,6 @@ import asyncio
 import contextlib
 import json
 import os
-import pathlib
 import secrets
 import socket
 import subprocess
@@ -15,8 +14,8 @@ import urllib.request
 import pytest
 import websockets
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-SERVER = os.environ.get("EMISORA_SIGNALING_SERVER", str(ROOT / ".build/debug/signaling-server"))
+from processes import binary
+
 LIMIT = 30
 PASSWORD = "s3cret/word"
 
@@ -58,7 +57,7 @@ class Node:
         self.log = folder / f"{name}.log"
         self.port = free_port()
         self.process = subprocess.Popen(
-            [SERVER, "--port", str(self.port), "--resume-key-file", str(folder / "key"), "--grace", "20"],
+            [binary(), "serve", "--port", str(self.port), "--resume-key-file", str(folder / "key"), "--grace", "20"],
             env=os.environ | {"EMISORA_REDIS_URL": redis.url}, stderr=self.log.open("w"))
         self.wait_for("are shared through Redis")
 
@@ -280,6 +279,6 @@ def test_a_wrong_url_is_told_of_without_its_password():
     for url, words in [("rediss://:hidden@h", "without TLS"), ("redis://:hidden@h:x", "port"), ("http://hidden", "must be")]:
         for arguments, environment in [(["--redis", url], {}), ([], {"EMISORA_REDIS_URL": url})]:
             done = subprocess.run(
-                [SERVER, *arguments], env=os.environ | environment, capture_output=True, text=True, timeout=LIMIT)
+                [binary(), "serve", *arguments], env=os.environ | environment, capture_output=True, text=True, timeout=LIMIT)
             assert done.returncode == 2
             assert words in done.stderr and "hidden" not in done.stderr

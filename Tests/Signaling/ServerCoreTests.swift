@@ -36,6 +36,7 @@ import Testing
                 case .send(let bytes, let to): messages[to, default: []].append(try SignalingMessage(json: bytes))
                 case .close(let connection): closed.insert(connection)
                 case .admitted(let connection): admitted.insert(connection)
+                case .backplane: Issue.record("it stands alone")
                 case .respond(let response, let id): responses[id] = response
                 }
             }

@@ -221,7 +221,9 @@ extension RoomDirectory {
         guard claims[key] == nil else { return }
         claims[key] = Claim(stream: stream, connection: connection, until: now + limits.resumeGrace)
         expect(now + limits.resumeGrace)
-        if !sends, let publisher = rooms[room]?.publisher(of: stream) { askFor(id, of: stream, by: connection, with: publisher, in: room) }
+        if !sends, let publisher = rooms[room]?.publisher(of: stream) {
+            askFor(id, of: stream, by: connection, with: publisher, in: room)
+        }
     }
 
     /// What the client does not have any more, or never heard of, is over for the other side, too.
@@ -288,7 +290,8 @@ extension RoomDirectory {
 
     /// Makes place on a full server: a room in which nobody is but those who are away.
     mutating func dropDesertedRoom() {
-        guard let deserted = rooms.first(where: { $0.value.participants.allSatisfy { away[$0] != nil } }) else { return }
+        guard let deserted = rooms.first(where: { $0.value.participants.allSatisfy { away[$0] != nil } })
+        else { return }
         for connection in deserted.value.participants { disconnect(connection) }
     }
 }

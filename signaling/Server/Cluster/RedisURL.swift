@@ -14,7 +14,8 @@ package struct RedisURL: Equatable, Sendable, CustomStringConvertible {
     package init(_ text: String) throws(SignalingServerError) {
         func wrong(_ why: String) -> SignalingServerError { .failed("--redis: \(why)") }
         if text.hasPrefix("rediss:") {
-            throw wrong("this build speaks to Redis without TLS; use redis:// through a tunnel such as stunnel, or unix:PATH")
+            throw wrong(
+                "this build speaks to Redis without TLS; use redis:// through a tunnel such as stunnel, or unix:PATH")
         }
         if let path = text.dropping(prefix: "unix:") {
             let path = path.hasPrefix("//") ? String(path.dropFirst(2)) : path
