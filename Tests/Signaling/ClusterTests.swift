@@ -185,6 +185,7 @@ struct NodeWorld {
         #expect(world.streams(at: 0) == ["camera"])
         #expect(world.streams(at: 1) == ["camera"])
         world.say(.unpublish(stream: "camera"), one)
+        world.settle()
         world.say(.publish(stream: "camera"), other)
         world.settle()
         #expect(world.streams(at: 0) == ["camera"])
