@@ -115,7 +115,8 @@ final class RedisBackplane: @unchecked Sendable {
                 try serve(commands, subscription)
             } catch {
                 notice(
-                    "Redis at \(url) is not reached: \(error). Rooms go on here; they are shared again when it is back.")
+                    "Redis at \(url) is not reached: \(error). Rooms go on here; they are shared again when it is back."
+                )
             }
             queue.withLock { $0 = Queue() }
             if wasConnected { _ = onEvent(.disconnected) }
