@@ -75,6 +75,29 @@ def test_a_stream_survives_the_servers_death_and_everyone_rejoins(server, starte
     assert chromium.evaluate("window.emisora.offers") == 1
 
 
+def test_the_page_is_who_it_was_after_a_restart_of_the_server(started, chromium, tmp_path):
+    from processes import Process, Server
+    options = ("--resume-key-file", tmp_path / "key", "--grace", "3")
+    server = started(Server, 0, options=options)
+    publisher = started(Process, "publish", server.room("demo"), "--video", "pattern")
+    publisher.wait_for_text("Publishing")
+    chromium.open(server.http("/demo"))
+    chromium.wait_for(LIVE, 15)
+    id = chromium.evaluate("session.id")
+    server.kill()
+    chromium.wait_for("call.orphan", 10, "notice of the server's death")
+    restarted = started(Server, server.port, options=options)
+    chromium.wait_for("joined && !call.orphan", 10, "the session as it was")
+    publisher.wait_for_text("signaling server is back", 10)
+    assert chromium.evaluate("session.id") == id
+    # Both sides have named it: the publisher hears of its end by a server that did not see it begin.
+    # (By signaling alone: a connection that is closed says goodbye by DTLS, too.)
+    chromium.evaluate("send({ type: 'bye', subscription: call.id, reason: 'bye' })")
+    publisher.wait_for_text(r"A viewer left \(bye\)", 5)
+    assert chromium.evaluate("window.emisora.offers") == 1
+    restarted.kill()
+
+
 def test_three_viewers_cost_one_encoder_and_a_late_one_sees_a_picture_within_a_second(server, publish, chromium):
     publisher = publish("demo", "--video", "pattern")
     tabs = [chromium, chromium.new_tab(), chromium.new_tab()]

@@ -105,8 +105,9 @@ async def visit(url, stream, dies_at):
             return stage == dies_at
 
         async def until(kind):
-            while json.loads(await socket.recv())["type"] != kind:
-                pass
+            async with asyncio.timeout(30):
+                while (got := json.loads(await socket.recv()))["type"] != kind:
+                    assert got["type"] != "error", got
 
         if is_over("upgraded"):
             return None

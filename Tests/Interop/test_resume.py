@@ -46,8 +46,6 @@ def test_a_server_killed_for_ten_seconds_costs_no_packet_and_nobody_its_id(start
     print({key: figures[key] for key in ("packetsReceived", "packetsLost", "framesDecoded")})
     assert figures["packetsLost"] == 0
     assert figures["packetsReceived"] > 500
-    # Its `bye` reached the publisher through a server that never saw the subscription begin.
-    publisher.wait_for_text("A viewer left", 2)
 
 
 def test_a_client_that_may_not_try_again_ends(started):
@@ -71,7 +69,8 @@ def resources(pid):
 
 
 def test_a_thousand_joins_and_leaves_leave_nothing_behind(started):
-    server = started(Server, 0, options=("--grace", "1", "--limit", "strangers-per-address=100"))
+    # Whoever answers all of them says more than a client usually may; and names of streams are not kept for long.
+    server = started(Server, 0, options=("--grace", "0.2", "--limit", "messages-per-second=10000"))
     pid = server.process.pid
     url = server.room("demo")
 
@@ -97,7 +96,7 @@ def test_a_thousand_joins_and_leaves_leave_nothing_behind(started):
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             now = resources(pid)
-            if wanted is None or now[:2] == wanted[:2]:
+            if now[:2] == wanted[:2]:
                 return now
             await asyncio.sleep(0.1)
         return resources(pid)
@@ -109,11 +108,9 @@ def test_a_thousand_joins_and_leaves_leave_nothing_behind(started):
         start = resources(pid)
         # What the allocator and libwebsockets keep once they have had it.
         await come_and_go(200, 0)
-        await asyncio.sleep(1.5)  # the grace time of the last ones
         warm = await settled(start)
         floors = [await asyncio.to_thread(floor) for _ in range(100)]
         times = await come_and_go(1000, 1000)
-        await asyncio.sleep(1.5)
         end = await settled(start)
         base.cancel()
         await asyncio.gather(base, return_exceptions=True)

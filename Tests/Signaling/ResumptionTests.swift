@@ -507,6 +507,23 @@ final class ResumptionWorld {
         #expect(world.id("guest") == second)
         world.say(.publish(stream: "camera"), "guest")
         #expect(world.streams == ["camera"])
+        // And a newer one may allow less.
+        world.lose("guest")
+        world.clients["guest"]?.token = AccessTests.token(.subscriber, exp: clock.time + 7200)
+        world.join("guest")
+        #expect(world.id("guest") == second)
+        #expect(world.streams == [])
+    }
+
+    @Test func alsoWhereNobodyIsWaitedForARestartedServerWaitsForTheOtherSide() {
+        var limits = ServerLimits()
+        limits.resumeGrace = .zero
+        let world = World.call(limits: limits)
+        world.restart()
+        world.join("viewer")
+        world.pass(.seconds(4))
+        world.join("publisher")
+        #expect(world.isConnected())
     }
 
     @Test func aSubscriberDoesNotPublishByClaimingThatItDid() {

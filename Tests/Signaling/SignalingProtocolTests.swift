@@ -19,7 +19,14 @@ import Testing
         .welcome(version: 1, id: "a", room: "demo", streams: [StreamDescription(stream: "camera", publisher: "b")]),
         .welcome(
             version: 1, id: "a", room: "demo", streams: [],
-            iceServers: [ICEServerDescription(urls: ["turn:turn.test"], username: "u", credential: "c")]),
+            iceServers: [ICEServerDescription(urls: ["turn:turn.test"], username: "u", credential: "c")],
+            resume: ResumptionTicket(secret: BearerToken("s"), grace: 10)),
+        .join(version: 1, room: "demo", resume: SessionResumption(id: "a", secret: BearerToken("s"))),
+        .join(
+            version: 1, room: "demo",
+            resume: SessionResumption(
+                id: "a", secret: BearerToken("s"),
+                holdings: holdings(sending: ["camera": ["0123456789abcdef"]], receives: [nil, "studio"]))),
         .streamPublished(StreamDescription(stream: "camera", publisher: "b")),
         .streamUnpublished(StreamDescription(stream: "camera", publisher: "b")),
         .participantJoined(id: "a"), .participantLeft(id: "a"), .receive(stream: "studio"), .receive(stream: nil),
@@ -28,6 +35,14 @@ import Testing
         .subscriptionEnded(subscription: "0123456789abcdef", reason: .signalingLost),
         .error(SignalingError(.streamTaken, "Take another.", inReplyTo: "publish", subscription: nil)),
     ]
+
+    static func holdings(sending: [String: [String]], receives: [String?]) -> SessionHoldings {
+        var holdings = SessionHoldings()
+        holdings.publishes = Array(sending.keys)
+        holdings.sending = sending
+        holdings.receives = receives
+        return holdings
+    }
 
     @Test(arguments: every) func everyMessageSurvivesTheWire(_ message: SignalingMessage) throws {
         #expect(try SignalingMessage(json: message.json()) == message)

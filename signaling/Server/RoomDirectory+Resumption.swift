@@ -34,6 +34,9 @@ extension RoomDirectory {
     }
 
     private static var maximumHeldMessages: Int { 512 }
+    /// After a restart both sides of a subscription come back, each in its own time, also where nobody is waited for
+    /// otherwise.
+    private var claimTime: Duration { max(limits.resumeGrace, .seconds(5)) }
 
     /// As ``handle(_:from:)``, of clients that may have been here before.
     mutating func handle(_ message: SignalingMessage, from connection: ConnectionID, now: Instant) {
@@ -111,6 +114,12 @@ extension RoomDirectory {
         for message in held { outputs.append(.send(message, to: connection)) }
         for error in refused { refuse(error, to: connection) }
         participants[connection]?.holdsWhatOthersSay = resumption.holdings == nil
+        // A newer token may allow less.
+        for stream in rooms[room]?.streams ?? [] where stream.publisher == connection && !grant.mayPublish(stream.name)
+        {
+            removeStream(stream.name, in: room, reason: .unpublished)
+        }
+        rooms[room]?.receivers.removeAll { $0.connection == connection && !grant.mayReceive($0.stream) }
         guard let holdings = resumption.holdings else { return }
         for stream in rooms[room]?.streams ?? []
         where stream.publisher == connection && !holdings.publishes.contains(stream.name) {
@@ -219,8 +228,8 @@ extension RoomDirectory {
         // Nobody talks a claim out of another's hands: ids are known to two sides only.
         let key = ClaimKey(room: room, subscription: id, sends: sends)
         guard claims[key] == nil else { return }
-        claims[key] = Claim(stream: stream, connection: connection, until: now + limits.resumeGrace)
-        expect(now + limits.resumeGrace)
+        claims[key] = Claim(stream: stream, connection: connection, until: now + claimTime)
+        expect(now + claimTime)
         if !sends, let publisher = rooms[room]?.publisher(of: stream) {
             askFor(id, of: stream, by: connection, with: publisher, in: room)
         }
@@ -271,7 +280,8 @@ extension RoomDirectory {
         }
         let bytes = message.json().count
         guard let absence = away[connection], absence.held.count < Self.maximumHeldMessages,
-            absence.heldBytes + bytes <= limits.backlogBytes
+            // All of it goes out behind the welcome, and must not make a slow reader of who reads it.
+            absence.heldBytes + bytes <= limits.backlogBytes / 4 * 3
         else { return disconnect(connection) }
         away[connection]?.held.append(message)
         away[connection]?.heldBytes += bytes
@@ -290,9 +300,8 @@ extension RoomDirectory {
 
     /// Makes place on a full server: a room in which nobody is but those who are away.
     mutating func dropDesertedRoom() {
-        guard let deserted = rooms.first(where: { $0.value.participants.allSatisfy { away[$0] != nil } })
-        else { return }
-        for connection in deserted.value.participants { disconnect(connection) }
+        let deserted = rooms.values.first { $0.participants.allSatisfy { away[$0] != nil } }
+        for connection in deserted?.participants ?? [] { disconnect(connection) }
     }
 }
 

@@ -64,7 +64,7 @@ struct ServerSetup: Sendable {
     ) throws(SignalingServerError) -> TokenKey? {
         if let secret {
             guard configuration.resumeKeyFile == nil else {
-                throw .failed("--resume-key-file is for a server without --secret-file, of which the key is made otherwise")
+                throw .failed("--resume-key-file is for a server without --secret-file, which makes its key of that")
             }
             return TokenKey(derivedFrom: secret, for: "emisora: resumption of sessions with tokens")
         }

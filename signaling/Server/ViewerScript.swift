@@ -266,7 +266,7 @@ enum ViewerScript {
           const mine = call;
           if (reason === 'signalingLost' && flowing()) {
             // Only the publisher's line to the server broke; see in a moment whether pictures still come.
-            mine.orphan = true;
+            mine.orphan = mine.unknown = true;
             return;
           }
           hangUp(null);

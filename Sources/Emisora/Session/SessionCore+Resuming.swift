@@ -13,7 +13,7 @@ extension SessionCore {
         isWelcome = true
         if wasWelcome {
             emit(.reconnected)
-            announceAgain(isResumed: isResumed)
+            announceAgain(known: isResumed ? streams : [], isResumed: isResumed)
         }
         wasWelcome = true
         lastRefusal = nil
@@ -26,9 +26,9 @@ extension SessionCore {
     }
 
     /// What the room has to be told again. A session that was resumed has named its streams and subscriptions with `join`.
-    private func announceAgain(isResumed: Bool) {
+    private func announceAgain(known: [StreamDescription], isResumed: Bool) {
         for name in publications.keys.sorted() {
-            if isResumed, roomStreams.contains(where: { $0.stream == name && $0.publisher == participantID }) {
+            if known.contains(where: { $0.stream == name && $0.publisher == participantID }) {
                 // Its confirmation was lost with the connection.
                 completeAnnouncement(of: name, attempt: nil, .success(()))
             } else {

@@ -94,7 +94,7 @@ package final class SignalingClient: Sendable {
         guard bytes.count <= SignalingProtocol.maximumMessageSize else { return false }
         return memory.memory.withLock { memory in
             switch memory.willSend(message, byteCount: bytes.count) {
-            case .send: socket.send(bytes)
+            case .send: socket.send(bytes) || memory.keep(message, byteCount: bytes.count) == .kept
             case .kept: true
             case .dropped: false
             }

@@ -56,12 +56,16 @@ package struct SignalingMemory: Sendable {
         case .joined: return .send
         case .idle: return .dropped
         case .lost where ticket == nil: return .dropped
-        case .joining, .lost:
-            guard heldBytes + byteCount <= Self.heldByteLimit else { return .dropped }
-            held.append(message)
-            heldBytes += byteCount
-            return .kept
+        case .joining, .lost: return keep(message, byteCount: byteCount)
         }
+    }
+
+    /// Also for what could not be sent, since the connection is lost and nobody has said so yet.
+    package mutating func keep(_ message: SignalingMessage, byteCount: Int) -> Disposition {
+        guard ticket != nil || phase == .joining, heldBytes + byteCount <= Self.heldByteLimit else { return .dropped }
+        held.append(message)
+        heldBytes += byteCount
+        return .kept
     }
 
     /// Gives what is to be sent now.

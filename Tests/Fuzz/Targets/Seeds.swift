@@ -112,7 +112,14 @@ enum Seeds {
 
     static func signaling(using random: inout FuzzRandom) -> [UInt8] {
         let id = "0123456789abcdef0123456789abcdef"
+        var holdings = SessionHoldings()
+        holdings.publishes = ["main"]
+        holdings.receives = [nil, "studio"]
+        holdings.sending = ["main": [id]]
         let messages: [SignalingMessage] = [
+            .join(
+                version: 1, room: "demo",
+                resume: SessionResumption(id: id, secret: BearerToken("a.b.c"), holdings: holdings)),
             .join(version: 1, room: "demo"), .publish(stream: "main"), .leave,
             .subscribe(subscription: id, stream: "main", sdp: "v=0\r\n"), .answer(subscription: id, sdp: "v=0\r\n"),
             .candidate(
@@ -123,7 +130,8 @@ enum Seeds {
             .bye(subscription: id, reason: .bye),
             .welcome(
                 version: 1, id: id, room: "demo", streams: [.init(stream: "main", publisher: id)],
-                iceServers: [.init(urls: ["turn:a:1"], username: "u", credential: "c")]),
+                iceServers: [.init(urls: ["turn:a:1"], username: "u", credential: "c")],
+                resume: ResumptionTicket(secret: BearerToken("a.b.c"), grace: 10)),
             .participantLeft(id: id),
         ]
         return messages[random.number(below: messages.count)].json()

@@ -1,0 +1,161 @@
+import EmisoraSignalingClient
+import EmisoraSignalingProtocol
+import Synchronization
+import Testing
+
+@testable import Emisora
+
+/// What a session makes of a lost connection and of its return, its room scripted by the test.
+@Suite(.serialized) struct ResumingTests {
+    private final class ScriptedChannel: SignalingChannel {
+        private struct State {
+            var onEvent: (@Sendable (SignalingClientEvent) -> Void)?
+            var sent: [SignalingMessage] = []
+        }
+        let usualOfferer = Offerer.subscriber
+        private let state = Mutex(State())
+
+        func open(onEvent: @escaping @Sendable (SignalingClientEvent) -> Void) {
+            state.withLock { $0.onEvent = onEvent }
+            onEvent(.connected)
+            welcome("me")
+        }
+
+        func say(_ event: SignalingClientEvent) {
+            state.withLock { $0.onEvent }?(event)
+        }
+
+        func welcome(_ id: String, _ streams: [(String, String)] = [], grace: Double = 0.05) {
+            say(
+                .message(
+                    .welcome(
+                        version: 1, id: id, room: "demo",
+                        streams: streams.map { StreamDescription(stream: $0, publisher: $1) },
+                        resume: ResumptionTicket(secret: BearerToken("secret"), grace: grace))))
+        }
+
+        /// As the server does, a stream that is published is confirmed at once.
+        func send(_ message: SignalingMessage) {
+            state.withLock { $0.sent.append(message) }
+            if case .publish(let stream) = message {
+                say(.message(.streamPublished(StreamDescription(stream: stream, publisher: "me"))))
+            }
+        }
+
+        func close() {
+            state.withLock { $0.onEvent = nil }
+        }
+
+        /// What was sent since the last look.
+        func takeSent() -> [SignalingMessage] {
+            state.withLock { state in
+                defer { state.sent = [] }
+                return state.sent
+            }
+        }
+
+        func lose(attempt: Int = 1) {
+            say(.disconnected(.connectionLost))
+            say(.reconnecting(attempt: attempt))
+        }
+    }
+
+    private static func session() async throws -> (Session, ScriptedChannel, AsyncStream<SessionEvent>.Iterator) {
+        let channel = ScriptedChannel()
+        let session = try await Session.open(channel, Session.Options(addresses: .loopback))
+        return (session, channel, session.events.makeAsyncIterator())
+    }
+
+    /// The next event that is not a stream's.
+    private static func next(_ events: inout AsyncStream<SessionEvent>.Iterator) async -> String {
+        await events.next().map { "\($0)" } ?? "the end"
+    }
+
+    @Test func anOutageIsToldWithItsAttemptsAndItsEnd() async throws {
+        var (session, channel, events) = try await Self.session()
+        channel.lose()
+        #expect(
+            await Self.next(&events)
+                == #"reconnecting(attempt: 1, reason: "The connection to the signaling server was lost.")"#)
+        channel.say(.disconnected(.connectFailed("nobody there")))
+        channel.say(.reconnecting(attempt: 2))
+        #expect(
+            await Self.next(&events)
+                == #"reconnecting(attempt: 2, reason: "The signaling server could not be reached: nobody there.")"#)
+        channel.welcome("me")
+        #expect(await Self.next(&events) == "reconnected")
+        await session.disconnect()
+        #expect(await Self.next(&events) == "ended(The session was closed.)")
+        #expect(await Self.next(&events) == "the end")
+    }
+
+    @Test func aStreamThatIsMissingAfterARestartIsWaitedForAndThenGone() async throws {
+        var (session, channel, events) = try await Self.session()
+        channel.say(.message(.streamPublished(StreamDescription(stream: "late", publisher: "them"))))
+        channel.say(.message(.streamPublished(StreamDescription(stream: "gone", publisher: "them"))))
+        for name in ["late", "gone"] { #expect(await Self.next(&events) == #"streamPublished(name: "\#(name)")"#) }
+        channel.lose()
+        channel.welcome("me", grace: 0.3)
+        channel.say(.message(.streamPublished(StreamDescription(stream: "late", publisher: "them"))))
+        _ = await Self.next(&events)
+        #expect(await Self.next(&events) == "reconnected")
+        #expect(await Self.next(&events) == #"streamPublished(name: "late")"#)
+        #expect(await session.streams.sorted() == ["gone", "late"])
+        #expect(await Self.next(&events) == #"streamUnpublished(name: "gone")"#)
+        #expect(await session.streams == ["late"])
+        await session.disconnect()
+    }
+
+    @Test func aPublisherSaysAnewOnlyWhatTheRoomDoesNotKnow() async throws {
+        var (session, channel, events) = try await Self.session()
+        try await session.publish(Publisher(videoCapture: NoiseCapture()))
+        _ = await Self.next(&events)
+        _ = channel.takeSent()
+        for (id, streams, said) in [
+            ("me", [("main", "me")], [SignalingMessage]()), ("me", [], [.publish(stream: "main")]),
+            ("another", [], [.publish(stream: "main")]),
+        ] {
+            channel.lose()
+            channel.welcome(id, streams)
+            while await Self.next(&events) != "reconnected" {}
+            // What the session says is said by the time that its statistics can be had.
+            _ = await session.statistics()
+            #expect(channel.takeSent() == said)
+        }
+        await session.disconnect()
+    }
+
+    @Test func aSessionThatMayNotTryAgainEndsWithItsReason() async throws {
+        var (session, channel, events) = try await Self.session()
+        let publisher = Publisher(videoCapture: NoiseCapture())
+        try await session.publish(publisher)
+        _ = await Self.next(&events)
+        channel.say(.disconnected(.connectionLost))
+        channel.say(.gaveUp(attempts: 0))
+        #expect(
+            await Self.next(&events)
+                == "ended(The connection to the signaling server was lost. No attempt was to be made to come back.)")
+        #expect(await Self.next(&events) == "the end")
+        while publisher.videoCapture?.isCapturing == true { try await Task.sleep(for: .milliseconds(5)) }
+        await session.disconnect()
+    }
+
+    @Test func aSessionThatIsTakenOverEndsAndDoesNotFightForItself() async throws {
+        var (session, channel, events) = try await Self.session()
+        channel.say(.message(.error(SignalingError(.takenOver, "It goes on elsewhere."))))
+        #expect(await Self.next(&events) == "ended(The session goes on over another connection.)")
+        #expect(await Self.next(&events) == "the end")
+        await session.disconnect()
+    }
+
+    @Test func whyAServerDoesNotLetItBackInIsTold() async throws {
+        var (session, channel, events) = try await Self.session()
+        channel.lose()
+        _ = await Self.next(&events)
+        channel.say(.message(.error(SignalingError(.unauthorized, "The token has expired.", inReplyTo: "join"))))
+        channel.lose(attempt: 2)
+        let told = await Self.next(&events)
+        #expect(told.contains("attempt: 2") && told.contains("The token has expired."))
+        await session.disconnect()
+    }
+}
