@@ -1,5 +1,5 @@
 # Everything a person runs. `make help` lists it.
-.PHONY: help demo build test sanitize bench lint format docs clean
+.PHONY: help demo build test sanitize autobahn bench lint format docs clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -18,6 +18,11 @@ test: ## all tests: unit, loopback, browser, outside package, sanitizers
 
 sanitize: ## unit and loopback tests under the thread and address sanitizers
 	@scripts/test sanitizers
+
+autobahn: ## Autobahn's websocket tests, where there is a Python 2
+	@scripts/setup
+	@swift build --product emisora
+	@scripts/autobahn
 
 bench: ## CPU of the publisher against bare libvpx + libopus
 	@scripts/setup

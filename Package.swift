@@ -27,6 +27,7 @@ let package = Package(
         .target(
             name: "CEmisoraOpenSSL", path: "Sources/C/OpenSSL",
             linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CEmisoraSCTP", path: "Sources/C/SCTP", linkerSettings: [.linkedLibrary("usrsctp")]),
         .target(name: "CEmisoraYUV", path: "Sources/C/YUV", linkerSettings: [.linkedLibrary("yuv")]),
         .target(
             name: "CEmisoraWebsockets", path: "Sources/C/Websockets",
@@ -59,6 +60,7 @@ let package = Package(
         .target(
             name: "EmisoraSignalingProtocol",
             path: "Sources/Network/SignalingProtocol"),
+        .target(name: "EmisoraJanusProtocol", path: "Sources/Network/JanusProtocol"),
         .target(
             name: "EmisoraCrypto", dependencies: ["EmisoraCore", "CEmisoraOpenSSL"], path: "Sources/Network/Crypto"),
         .target(name: "EmisoraSRTP", dependencies: ["EmisoraCore", "CEmisoraSRTP"], path: "Sources/Network/SRTP"),
@@ -84,13 +86,15 @@ let package = Package(
         .target(
             name: "EmisoraCongestionControl", dependencies: ["EmisoraCore", "EmisoraRTP"],
             path: "Sources/Network/CongestionControl"),
+        .target(
+            name: "EmisoraSCTP", dependencies: ["CEmisoraSCTP", "EmisoraCore"], path: "Sources/Network/SCTP"),
 
         // Floor 4
         .target(
             name: "EmisoraPeerEngine",
             dependencies: [
                 "EmisoraCongestionControl", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraRTP",
-                "EmisoraSDP", "EmisoraSRTP", "EmisoraSTUN",
+                "EmisoraSCTP", "EmisoraSDP", "EmisoraSRTP", "EmisoraSTUN",
             ],
             path: "Sources/Network/PeerEngine"),
 
@@ -132,9 +136,9 @@ let package = Package(
             name: "Emisora",
             dependencies: [
                 "EmisoraAudio", "EmisoraCapture", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS",
-                "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraProcessing",
-                "EmisoraRTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
-                "EmisoraTLS", "EmisoraTURN", "EmisoraVideo", "EmisoraWebsocketClient",
+                "EmisoraEventLoop", "EmisoraHTTPClient", "EmisoraICE", "EmisoraJanusProtocol", "EmisoraPeerEngine",
+                "EmisoraProcessing", "EmisoraRTP", "EmisoraSCTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingClient",
+                "EmisoraSignalingProtocol", "EmisoraTLS", "EmisoraTURN", "EmisoraVideo", "EmisoraWebsocketClient",
             ],
             path: "Sources/Emisora"),
 
@@ -177,7 +181,9 @@ let package = Package(
         .executableTarget(name: "TwoPeerLoopback", dependencies: ["Emisora"], path: "samples/TwoPeerLoopback"),
         .executableTarget(name: "CameraPublisher", dependencies: ["Emisora"], path: "samples/CameraPublisher"),
         .executableTarget(name: "CustomCapturer", dependencies: ["Emisora"], path: "samples/CustomCapturer"),
+        .executableTarget(name: "MessageEcho", dependencies: ["Emisora"], path: "samples/MessageEcho"),
         .executableTarget(name: "PushFrames", dependencies: ["Emisora"], path: "samples/PushFrames"),
+        .executableTarget(name: "WebRTCEchoes", dependencies: ["Emisora"], path: "samples/WebRTCEchoes"),
         .executableTarget(
             name: "ScreenPublisher", dependencies: ["Emisora", "EmisoraScreen"], path: "samples/ScreenPublisher"),
 
@@ -198,8 +204,9 @@ let package = Package(
             name: "EmisoraTests",
             dependencies: [
                 "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
-                "EmisoraHTTPClient", "EmisoraICE", "EmisoraPeerEngine", "EmisoraSDP", "EmisoraSTUN",
-                "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraHTTPClient", "EmisoraICE", "EmisoraJanusProtocol", "EmisoraPeerEngine", "EmisoraSDP",
+                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraWebsocketClient",
             ],
             path: "Tests/Emisora"),
         .testTarget(name: "EmisoraHTTPClientTests", dependencies: ["EmisoraHTTPClient"], path: "Tests/HTTPClient"),
@@ -221,6 +228,10 @@ let package = Package(
             name: "EmisoraICETests",
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
+        .testTarget(
+            name: "EmisoraSCTPTests",
+            dependencies: ["EmisoraCore", "EmisoraEventLoop", "EmisoraSCTP", "EmisoraSimulation"],
+            path: "Tests/SCTP"),
         .testTarget(name: "EmisoraTLSTests", dependencies: ["EmisoraCore", "EmisoraTLS"], path: "Tests/TLS"),
         .testTarget(
             name: "EmisoraTURNTests",
@@ -278,7 +289,8 @@ let package = Package(
             name: "EmisoraFuzz",
             dependencies: [
                 "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraICE", "EmisoraPeerEngine", "EmisoraRTP",
-                "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingProtocol", "EmisoraSimulation", "EmisoraTURN",
+                "EmisoraSCTP", "EmisoraSDP", "EmisoraSTUN", "EmisoraSignalingProtocol", "EmisoraSimulation",
+                "EmisoraTURN",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: lifetimes),
         .testTarget(

@@ -36,6 +36,15 @@ public struct IPAddress: Hashable, Sendable {
         }
     }
 
+    /// Whom to hold to account for what comes from here: the address itself, or the /64 of IPv6, since who has one address
+    /// of it has 2⁶⁴.
+    package var site: IPAddress {
+        guard family == .v6 else { return self }
+        // ::ffff:a.b.c.d is IPv4 on a socket of both families.
+        if high == 0, low >> 32 == 0xFFFF { return IPAddress(v4: UInt32(truncatingIfNeeded: low)) }
+        return isLoopback ? self : IPAddress(v6High: high, low: 0)
+    }
+
     public var isLoopback: Bool {
         switch family {
         case .v4: v4Bits >> 24 == 127

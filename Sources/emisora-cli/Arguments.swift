@@ -70,12 +70,12 @@ struct Arguments {
         // What stands behind a room may be a secret in the wrong place.
         let shown = url.prefix { $0 != "?" && $0 != "#" }
         return "URL: \(shown) is not allowed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM, with a ROOM of \(name); "
-            + "or http(s)://HOST/… of a WHIP or WHEP endpoint"
+            + "or http(s)://HOST/… of a WHIP or WHEP endpoint, or janus(s)://HOST:PORT/ROOM"
     }
 
-    /// A room's, or an HTTP endpoint's.
+    /// A room's, also of a Janus, or an HTTP endpoint's.
     static func isSession(_ url: String) -> Bool {
-        ["ws://", "wss://", "http://", "https://"].contains { url.hasPrefix($0) }
+        ["ws://", "wss://", "http://", "https://", "janus://", "januss://"].contains { url.hasPrefix($0) }
     }
 
     /// `640x480`.

@@ -16,6 +16,7 @@ struct NetworkArguments {
     private var certificateFile: String?
     private var token: String?
     private var tokenFile: String?
+    private var janus = JanusArguments()
     private var maxAutoRetry: Int?
     private var autoRetryDelay: Duration = .milliseconds(250)
 
@@ -82,7 +83,7 @@ struct NetworkArguments {
             },
             .init(
                 name: "auto-retry-delay", values: "SECONDS, 0 to 5",
-                help: "the longest pause before the first; it doubles, to 5 s at the most (0.25)"
+                help: "the longest pause before the first; it doubles up to eightfold, 5 s at the most (0.25)"
             ) { text in
                 guard let seconds = Double(text), (0...5).contains(seconds) else { return false }
                 change { $0.autoRetryDelay = .nanoseconds(Int64(seconds * 1e9)) }
@@ -120,7 +121,7 @@ struct NetworkArguments {
                 change { $0.natAddresses.append(ip) }
                 return true
             },
-        ]
+        ] + JanusArguments.options { inner in change { inner(&$0.janus) } }
     }
 
     /// What can be sent in a header: no JWT has anything else.
@@ -135,7 +136,7 @@ struct NetworkArguments {
     }
 
     /// - Throws: `Arguments.Usage` where options do not fit together.
-    func sessionOptions() throws -> Session.Options {
+    func sessionOptions(for url: String) throws -> Session.Options {
         let isRelay = urls.contains { $0.lowercased().hasPrefix("turn") }
         guard !isRelay || (username != nil && credential != nil) else {
             throw Arguments.Usage(
@@ -147,7 +148,7 @@ struct NetworkArguments {
             iceTransportPolicy: isRelayOnly ? .relay : .all, ports: ports, usesTCPCandidates: usesTCPCandidates,
             natAddresses: natAddresses, certificateAuthorities: certificateAuthorities,
             certificateFile: certificateFile, token: try accessToken(), maxAutoRetry: maxAutoRetry,
-            autoRetryDelay: autoRetryDelay)
+            autoRetryDelay: autoRetryDelay, janus: try janus.options(for: url))
     }
 
     /// The option counts before the file, the file before the environment.
@@ -159,12 +160,16 @@ struct NetworkArguments {
             guard Self.isToken(value) else { throw Arguments.Usage(description: "EMISORA_TOKEN: it holds no token") }
             return value
         }
+        return try Self.secret(in: tokenFile, option: "token-file")
+    }
+
+    static func secret(in path: String, option: String) throws -> String {
         do throws(SignalingServerError) {
-            let token = String(decoding: try SecretFile(path: tokenFile, atLeast: 1).bytes, as: UTF8.self)
-            guard Self.isToken(token) else { throw .secretFile(path: tokenFile, reason: "it holds no token") }
-            return token
+            let secret = String(decoding: try SecretFile(path: path, atLeast: 1).bytes, as: UTF8.self)
+            guard isToken(secret) else { throw .secretFile(path: path, reason: "it holds no token") }
+            return secret
         } catch {
-            throw Arguments.Usage(description: "--token-file: \(error)")
+            throw Arguments.Usage(description: "--\(option): \(error)")
         }
     }
 }

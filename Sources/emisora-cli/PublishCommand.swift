@@ -26,14 +26,17 @@ struct PublishCommand {
         let box = Box()
         let rest = try Arguments.parse(arguments, options: Self.options(box))
         guard let url = rest.first else {
-            throw Arguments.Usage(description: "URL: one is needed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM")
+            throw Arguments.Usage(
+                description:
+                    "URL: one is needed; allowed: ws(s)://HOST:PORT/ROOM, http(s)://ENDPOINT or janus(s)://HOST:PORT/ROOM"
+            )
         }
         guard rest.count == 1, Arguments.isSession(url) else {
             throw Arguments.Usage(description: Arguments.invalidURL(rest.joined(separator: " ")))
         }
         self = box.command
         self.url = url
-        sessionOptions = try network.sessionOptions()
+        sessionOptions = try network.sessionOptions(for: url)
     }
 
     private init() {}

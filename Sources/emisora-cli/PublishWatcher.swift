@@ -52,6 +52,7 @@ actor PublishWatcher {
                 Terminal.note("\(reason) Media goes on; attempt \(attempt) to come back.")
             case .subscriberFailed(_, let reason): Terminal.note("A viewer could not be reached: \(reason)")
             case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
+            case .serverReported(let text): Terminal.note(text)
             case .reconnected: Terminal.note("The signaling server is back.")
             case .captureFailed(_, let error): Terminal.note("Capture failed: \(error)")
             case .ended(let reason):

@@ -35,6 +35,7 @@ actor StreamFollower {
                 subscriber = nil
                 await receiveOrFollow()
             case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
+            case .serverReported(let text): Terminal.note(text)
             case .reconnecting(let attempt, let reason): Terminal.note("\(reason) Attempt \(attempt) to come back.")
             case .reconnected: Terminal.note("The signaling server is back.")
             case .ended(let reason): Terminal.note("Session over: \(reason)")

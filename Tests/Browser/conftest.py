@@ -1,20 +1,13 @@
 import pytest
 
 from browsers import BROWSERS
-from fixtures import publish, server, started  # noqa: F401
+from fixtures import chromium, publish, server, started  # noqa: F401
 from processes import LOGS
 
 
 @pytest.fixture(params=list(BROWSERS))
 def browser(request):
     browser = BROWSERS[request.param]()
-    yield browser
-    browser.close()
-
-
-@pytest.fixture
-def chromium():
-    browser = BROWSERS["chromium"]()
     yield browser
     browser.close()
 

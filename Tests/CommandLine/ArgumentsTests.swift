@@ -57,7 +57,7 @@ import Testing
     private static func network(_ arguments: [String]) throws -> Session.Options {
         var network = NetworkArguments()
         _ = try Arguments.parse(arguments, options: NetworkArguments.options { change in change(&network) })
-        return try network.sessionOptions()
+        return try network.sessionOptions(for: "ws://127.0.0.1:1/demo")
     }
 
     @Test("ICE servers, ports, interfaces and NAT addresses become a session's options")

@@ -117,7 +117,11 @@ import Testing
         ] {
             channel.lose()
             channel.welcome(id, streams)
-            while await Self.next(&events) != "reconnected" {}
+            while true {
+                let event = await Self.next(&events)
+                if event == "reconnected" { break }
+                try #require(event != "the end")
+            }
             // What the session says is said by the time that its statistics can be had.
             _ = await session.statistics()
             #expect(channel.takeSent() == said)
@@ -136,7 +140,7 @@ import Testing
             await Self.next(&events)
                 == "ended(The connection to the signaling server was lost. No attempt was to be made to come back.)")
         #expect(await Self.next(&events) == "the end")
-        while publisher.videoCapture?.isCapturing == true { try await Task.sleep(for: .milliseconds(5)) }
+        try await eventually("the capturer ends") { publisher.videoCapture?.isCapturing == false }
         await session.disconnect()
     }
 

@@ -1,6 +1,6 @@
 import pytest
 
-from fixtures import publish, server, started  # noqa: F401
+from fixtures import chromium, publish, server, started  # noqa: F401
 from peers import PEERS
 from relay import Relay
 from room import Room

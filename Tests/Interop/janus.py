@@ -13,6 +13,10 @@ from processes import LOGS, wait_for_port
 from relay import own_address
 
 ROOM = 1234
+# One publisher at a time, and not without the PIN.
+SMALL_ROOM, PIN = 5678, "2468"
+# H.264 alone.
+OTHER_ROOM = 9012
 CONFIGURATION = {
     "janus.jcfg": """
 general: {{ debug_level = 4, debug_timestamps = false, session_timeout = 60 }}
@@ -27,6 +31,8 @@ general: {{ ws = true, ws_ip = "127.0.0.1", ws_port = {port}, wss = false }}
 """,
     "janus.plugin.videoroom.jcfg": """
 room-{room}: {{ description = "interop", publishers = 2, bitrate = 0, audiocodec = "opus", videocodec = "vp8" }}
+room-{small}: {{ description = "small", publishers = 1, pin = "{pin}", audiocodec = "opus", videocodec = "vp8" }}
+room-{other}: {{ description = "other codecs", publishers = 1, audiocodec = "opus", videocodec = "h264" }}
 """,
 }
 
@@ -39,10 +45,15 @@ class Janus:
             self.port = probe.getsockname()[1]
         self._folder = tempfile.mkdtemp(prefix="emisora-janus-")
         for name, text in CONFIGURATION.items():
-            filled = text.format(address=own_address(), port=self.port, room=ROOM, lite=str(is_lite).lower())
+            filled = text.format(
+                address=own_address(), port=self.port, room=ROOM, small=SMALL_ROOM, pin=PIN, other=OTHER_ROOM,
+                lite=str(is_lite).lower())
             pathlib.Path(self._folder, name).write_text(filled)
         LOGS.mkdir(parents=True, exist_ok=True)
         self._log_path = LOGS / "janus.out"
+        self._start()
+
+    def _start(self):
         with open(self._log_path, "wb") as log:
             self._process = subprocess.Popen(
                 ["janus", f"--configs-folder={self._folder}", "--disable-colors"], stdin=subprocess.DEVNULL, stdout=log,
@@ -52,6 +63,18 @@ class Janus:
         except AssertionError:
             self.close()
             raise
+
+    def kill(self):
+        """Without a goodbye."""
+        self._process.kill()
+        self._process.wait()
+
+    def restart(self):
+        """Where it was, without any memory."""
+        self._start()
+
+    def url(self, room):
+        return f"janus://127.0.0.1:{self.port}/{room}"
 
     def log(self):
         return self._log_path.read_text(errors="replace")
@@ -143,6 +166,13 @@ class JanusSession:
     def configure(self, handle, **fields):
         """Changes what a subscriber gets, such as `substream` of a simulcast."""
         self.request(handle, {"request": "configure", **fields})
+
+    def room(self, number):
+        """Asks for the participants of a room."""
+        event = self._call(
+            "message", handle_id=self.attach(), body={"request": "listparticipants", "room": number})
+        data = event["plugindata"]["data"]
+        return data["room"], data["participants"]
 
     def close(self):
         self._connection.__exit__(None, None, None)

@@ -128,7 +128,8 @@ async def visit(url, stream, dies_at):
         if is_over("answered"):
             return took
         await socket.send(json.dumps({"type": "leave"}))
-        await socket.wait_closed()
+        async with asyncio.timeout(30):
+            await socket.wait_closed()
         return took
 
 

@@ -69,12 +69,12 @@ class Room:
 
     # MARK: Receiving
 
-    def subscribe(self, connection, offerer, stream="main", relay=None, edit=lambda sdp: sdp):
+    def subscribe(self, connection, offerer, stream="main", relay=None, edit=lambda sdp: sdp, **options):
         """Connects a receiving connection to the publisher; returns when both descriptions are in place, with the
         instant at which the offer was sent.
 
         `offerer` is "peer" or "emisora"; `relay` stands between the two where given; `edit` changes the peer's
-        description on its way, as though it asked for something else."""
+        description on its way, as though it asked for something else; `options` are those of its offer."""
         self.wait_for(lambda: stream in self.streams, 60, "the stream")
         id = self._subscriptions[connection] = secrets.token_hex(16)
         outward = relay.rewrite_viewer if relay else edit
@@ -96,12 +96,18 @@ class Room:
                 raise AssertionError(f"the publisher ended the subscription: {message}")
 
         self.on(id, handle)
-        offer = outward(connection.offer()) if offerer == "peer" else ""
+        offer = outward(connection.offer(**options)) if offerer == "peer" else ""
         if offer:
             start[0] = time.monotonic()
         self.send("subscribe", subscription=id, stream=stream, sdp=offer)
         self.wait_for(lambda: done, 60, "the publisher's description")
         return start[0]
+
+    def reoffer(self, connection, direction, added=()):
+        """Renegotiates a subscription so that the peer's media have another direction, or that there are more."""
+        answers = self.events.count("answer")
+        self.send("offer", subscription=self._subscriptions[connection], sdp=connection.reoffer(direction, added))
+        self.wait_for(lambda: self.events.count("answer") > answers, 60, "the answer to a later offer")
 
     def unsubscribe(self, connection):
         """Says goodbye to the publisher."""

@@ -32,7 +32,7 @@ def test_max_fs_and_max_fr_hold_for_all_until_their_viewer_leaves(publish, conne
     room.subscribe(other, offerer)
     other.wait_for(lambda f: f.get("videoWidth") == 640, 30, "the whole picture", room.pump)
     room.subscribe(limited, offerer, edit=asking("max-fs=300;max-fr=15"))
-    limited.wait_for(lambda f: f.get("framesDecoded", 0) > 0, 30, "the first small picture", room.pump)
+    limited.wait_for(lambda f: f.get("videoWidth", 0) > 0, 30, "the first small picture", room.pump)
     other.wait_for(lambda f: f["videoWidth"] == 320, 30, "the small picture for all", room.pump)
     start, frames = time.monotonic(), limited.figures()["framesDecoded"]
     with Beat() as beat:

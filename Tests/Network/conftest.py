@@ -2,6 +2,7 @@ import os
 
 import pytest
 
+from access import Access
 from authority import Authority
 from browsers import BROWSERS
 from coturn import Coturn, outside_address
@@ -33,3 +34,17 @@ def lab():
     lab = Lab()
     yield lab
     lab.close()
+
+
+@pytest.fixture
+def access(tmp_path):
+    return Access(tmp_path)
+
+
+@pytest.fixture
+def tls(authority, tmp_path):
+    """Copies of the server's certificate and key, which a test may exchange."""
+    paths = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    paths[0].write_bytes(authority.server_certificate.read_bytes())
+    paths[1].write_bytes(authority.server_key.read_bytes())
+    return paths

@@ -17,56 +17,11 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from access import join, tls_options
 from coturn import Coturn
 from processes import LOGS, Process, Server, binary
 
 LIVE = "window.emisora && window.emisora.state === 'live'"
-
-
-class Access:
-    """A secret in a file, and tokens signed with it by PyJWT."""
-
-    def __init__(self, folder):
-        self.secret = os.urandom(32).hex()
-        self.path = folder / "secret"
-        self.path.write_text(self.secret + "\n")
-        self.path.chmod(0o600)
-        self.tokens = []
-
-    def token(self, role="subscriber", room="demo", algorithm="HS256", seconds=3600, **claims):
-        token = jwt.encode({"room": room, "role": role, "exp": int(time.time()) + seconds, **claims}, self.secret,
-                           algorithm=algorithm)
-        self.tokens.append(token)
-        return token
-
-    @property
-    def options(self):
-        return ["--secret-file", self.path]
-
-
-@pytest.fixture
-def access(tmp_path):
-    return Access(tmp_path)
-
-
-@pytest.fixture
-def tls(authority, tmp_path):
-    """Copies of the server's certificate and key, which a test may exchange."""
-    paths = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    paths[0].write_bytes(authority.server_certificate.read_bytes())
-    paths[1].write_bytes(authority.server_key.read_bytes())
-    return paths
-
-
-def tls_options(paths):
-    return ["--certificate", paths[0], "--key", paths[1]]
-
-
-def join(server, token=None, context=None, **options):
-    """The first message of the server after `join`, and the open connection."""
-    link = connect(server.room("demo"), subprotocols=["emisora.v1"], ssl=context, legacy=True, **options)
-    link.send(json.dumps({"type": "join", "version": 1, "room": "demo", **({"token": token} if token else {})}))
-    return json.loads(link.recv(timeout=10)), link
 
 
 def test_a_call_by_wss_with_tokens_in_a_file_and_in_the_environment(started, access, authority, tls, tmp_path):
@@ -184,7 +139,7 @@ def test_nothing_before_tls_1_2_is_spoken(started, authority, tls):
         with pytest.raises(ssl.SSLError, match="(?i)alert.protocol.version"):
             old.wrap_socket(plain)
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
-        plain.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        plain.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         try:
             answer = plain.recv(100)
         except ConnectionResetError:

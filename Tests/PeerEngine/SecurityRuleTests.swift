@@ -53,6 +53,26 @@ import Testing
         #expect(call.run(.seconds(2)) { call.receiver.pollVideoFrame(now: call.now) != nil })
     }
 
+    @Test(
+        "RFC 8842 §6: a stranger's alert does not end a handshake, though one on the path does",
+        arguments: [false, true])
+    func strangersEndNoHandshake(isOnPath: Bool) throws {
+        let call = try PacedCall()
+        let stranger = ICEPath(local: PeerEngineTests.rightAddress, remote: ForgeryMatrixTests.stranger)
+        let answer = try call.sender.answer(offer: try call.receiver.makeOffer(), now: call.now)
+        try call.receiver.setRemoteAnswer(answer, now: call.now)
+        var number: UInt8 = 0
+        // Ahead of every datagram of the handshake; in the clear, as alerts count until the keys are there.
+        call.isLost = { _, _ in
+            number &+= 1
+            let alert: [UInt8] = [21, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 1, number, 0, 2, 2, 40]
+            _ = call.receiver.inject(alert, path: isOnPath ? Self.path : stranger, now: call.now)
+            return false
+        }
+        let isConnected = call.run(.seconds(3)) { call.areConnected }
+        #expect(isConnected == !isOnPath)
+    }
+
     @Test("RFC 8842 §3.1: another certificate in a later offer does not pass for the one that was authenticated")
     func anotherCertificateIsRefused() throws {
         let call = try Self.connected()

@@ -1,7 +1,15 @@
 """Fixtures that every suite needs; a suite's conftest imports what it uses."""
 import pytest
 
+from browsers import BROWSERS
 from processes import Process, Server
+
+
+@pytest.fixture
+def chromium():
+    browser = BROWSERS["chromium"]()
+    yield browser
+    browser.close()
 
 
 @pytest.fixture
@@ -14,6 +22,7 @@ def started():
         running.append(process)
         return process
 
+    start.processes = running
     yield start
     for process in reversed(running):
         process.kill()

@@ -22,6 +22,11 @@ def binary():
     return str(max(found, key=lambda p: p.stat().st_mtime))
 
 
+def sample(name):
+    """A program of samples/: in the folder EMISORA_SAMPLES, or of the debug build, which the tests make."""
+    return str(pathlib.Path(os.environ.get("EMISORA_SAMPLES", ROOT / ".build/debug")) / name)
+
+
 def wait_for_port(port, process, name, log, seconds=30):
     """Until a program that cannot say so listens; `log` gives what it said where it does not."""
     deadline = time.monotonic() + seconds
@@ -35,21 +40,21 @@ def wait_for_port(port, process, name, log, seconds=30):
             time.sleep(0.05)
 
 
-class Process:
+class Program:
     _count = 0
 
-    def __init__(self, *arguments, env=None, command=()):
-        """`command`: what runs it, such as `ip netns exec NAME`."""
+    def __init__(self, program, *arguments, label, env=None, command=()):
+        """`command`: what runs it, such as `ip netns exec NAME`; `label`: of its logs."""
         LOGS.mkdir(parents=True, exist_ok=True)
-        Process._count += 1
+        Program._count += 1
         self.arguments = [str(a) for a in arguments]
-        name = f"{Process._count:03}-{self.arguments[0]}"
+        name = f"{Program._count:03}-{label}"
         self.out_path = LOGS / f"{name}.out"
         self.err_path = LOGS / f"{name}.err"
         self._out = open(self.out_path, "wb")
         self._err = open(self.err_path, "wb")
         self.process = subprocess.Popen(
-            [*command, binary(), *self.arguments], stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
+            [*command, program, *self.arguments], stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
             env={**os.environ, **(env or {})})
 
     def stderr(self):
@@ -58,14 +63,18 @@ class Process:
     def stdout(self):
         return self.out_path.read_text(errors="replace")
 
+    def said(self):
+        """What it tells a person."""
+        return self.stderr()
+
     def wait_for_text(self, pattern, timeout=15):
         deadline = time.monotonic() + timeout
         while True:
-            found = re.search(pattern, self.stderr())
+            found = re.search(pattern, self.said())
             if found:
                 return found
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise AssertionError(f"{self.arguments}: no /{pattern}/ in: {self.stderr()}")
+                raise AssertionError(f"{self.arguments}: no /{pattern}/ in: {self.said()}")
             time.sleep(0.02)
 
     def wait(self, timeout=60):
@@ -73,6 +82,11 @@ class Process:
         self._out.close()
         self._err.close()
         return code
+
+    def resident_bytes(self):
+        """Its memory."""
+        pages = int(pathlib.Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
 
     def figures(self):
         """The JSON line that standard output ends with."""
@@ -88,6 +102,22 @@ class Process:
         if self.process.poll() is None:
             self.process.kill()
         self.process.wait()
+
+
+class Process(Program):
+    """The tool under test."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(binary(), *arguments, label=arguments[0], **options)
+
+
+class Sample(Program):
+    def __init__(self, name, *arguments):
+        # Line by line also where nobody looks on, so that a test can wait for what it says.
+        super().__init__(sample(name), *arguments, label=name, command=("stdbuf", "-oL"))
+
+    def said(self):
+        return self.stdout() + self.stderr()
 
 
 class Server(Process):

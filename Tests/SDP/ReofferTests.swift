@@ -122,6 +122,9 @@ import Testing
             offer: offer.replacing("a=\(flowing)", with: "a=\(held)"), transport: Given.transport())
         #expect(rest.session.media(.video)?.direction == .inactive && rest.answer.contains("a=inactive\r\n"))
         #expect(rest.answer.contains("m=video 9 "))
+        // What receives a source goes where it is no longer named.
+        func sources(_ text: String) -> [Substring] { text.split(separator: "\r\n").filter { $0.hasPrefix("a=ssrc") } }
+        #expect(!sources(first.answer).isEmpty && sources(rest.answer) == sources(first.answer))
         let back = try publisher.answer(offer: offer, transport: Given.transport())
         #expect(back.session.media(.video)?.direction == .sendonly)
         #expect(back.session.media(.video)?.ssrc == first.session.media(.video)?.ssrc)

@@ -46,7 +46,7 @@ struct NodeWorld {
     mutating func drain(_ node: Int) {
         while let output = nodes[node].pollOutput() {
             switch output {
-            case .send(let message, let to): got[Client(node: node, connection: to), default: []].append(message)
+            case .send(let message, let to), .relay(let message, _, let to, _): got[Client(node: node, connection: to), default: []].append(message)
             case .close: break
             case .backplane(let command): if isConnected[node] { carry(command, from: node) }
             }

@@ -81,14 +81,21 @@ import Testing
         }
     }
 
-    @Test func aWaitingClientThatHangsUpIsNoticed() async throws {
+    /// Also one that has sent something besides, which stands before the end.
+    @Test(arguments: ["", "GET / HTTP/1.1\r\n"])
+    func aWaitingClientThatHangsUpIsNoticed(_ surplus: String) async throws {
         try await LoopbackTests.withServer { port in
             let publisher = try await LoopbackTests.publisher(port)
             let http = try RawSocket(port: port)
             http.send(Self.request("POST", "/whep/demo", type: "application/sdp", Self.offer))
             try await publisher.message("subscribe") { if case .subscribe = $0 { () } else { nil } }
+            http.send(surplus)
             http.close()
-            try await publisher.message("subscriptionEnded") { if case .subscriptionEnded = $0 { () } else { nil } }
+            let reason = try await publisher.message("subscriptionEnded") {
+                if case .subscriptionEnded(_, let reason) = $0 { reason } else { nil }
+            }
+            // Not because the time for the answer was over.
+            #expect(reason == .left)
             publisher.close()
         }
     }
@@ -135,16 +142,18 @@ import Testing
             let bystander = try await LoopbackTests.publisher(port)
             for upgrade in ["foo", "h2c", "websocket2", String(repeating: "w", count: 3_000)] {
                 let http = try RawSocket(port: port)
-                http.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                http.send("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 #expect(try http.response().status == 200)
-                http.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: \(upgrade)\r\n\r\n")
+                http.send(
+                    "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: keep-alive, Upgrade\r\nUpgrade: \(upgrade)\r\n\r\n"
+                )
                 // Closed, or refused with a status; never 101 and never 200.
                 let rest = String(decoding: (try? http.receive()) ?? [], as: UTF8.self)
                 #expect(rest.isEmpty || rest.hasPrefix("HTTP/1.1 4"))
             }
             let http = try RawSocket(port: port)
             http.send(
-                "GET /demo HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                "GET /demo HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                     + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n")
             #expect(!String(decoding: try http.receive(), as: UTF8.self).hasPrefix("HTTP/1.1 101"))
             bystander.send(.unpublish(stream: "camera"))

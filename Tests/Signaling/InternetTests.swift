@@ -88,7 +88,7 @@ import Testing
             for count in [4_000, 20_000] {
                 let http = try RawSocket(port: port)
                 http.send(
-                    "GET /healthz HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \(String(repeating: "x", count: count))\r\n\r\n"
+                    "GET /healthz HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \(String(repeating: "x", count: count))\r\n\r\n"
                 )
                 _ = try? http.response()
             }
@@ -106,7 +106,7 @@ import Testing
                 ("", 401), ("Authorization: Bearer x\r\n", 401), ("Authorization: Bearer \(own)\r\n", 404),
             ] {
                 http.send(
-                    "POST /whep/demo HTTP/1.1\r\nHost: a\r\nContent-Type: application/sdp\r\n\(header)"
+                    "POST /whep/demo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/sdp\r\n\(header)"
                         + "Content-Length: \(HTTPTests.offer.utf8.count)\r\n\r\n\(HTTPTests.offer)")
                 let response = try http.response()
                 #expect(response.status == status)
@@ -191,11 +191,11 @@ import Testing
             #expect(try Self.upgrade(port, "Origin: http://evil.test:\(port)\r\n").status == 403)
             #expect(try Self.upgrade(port, "Origin: http://localhost:3000\r\n").status == 101)
             let http = try RawSocket(port: port)
-            http.send("OPTIONS /whep/demo HTTP/1.1\r\nHost: a\r\nOrigin: https://evil.test\r\n\r\n")
+            http.send("OPTIONS /whep/demo HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.test\r\n\r\n")
             let refused = try http.response()
             #expect(refused.status == 403)
             #expect(!refused.head.contains("Access-Control-Allow-Origin"))
-            http.send("OPTIONS /whep/demo HTTP/1.1\r\nHost: a\r\nOrigin: http://localhost:3000\r\n\r\n")
+            http.send("OPTIONS /whep/demo HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost:3000\r\n\r\n")
             #expect(try http.response().head.contains("Access-Control-Allow-Origin: http://localhost:3000\r\n"))
         }
     }
@@ -233,11 +233,11 @@ import Testing
         try await LoopbackTests.withServer { port in
             let start = ContinuousClock.now
             let idle = try RawSocket(port: port)
-            idle.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+            idle.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(try idle.response().status == 200)
             let body = try RawSocket(port: port)
             body.send(
-                "POST /whep/demo HTTP/1.1\r\nHost: a\r\nContent-Type: application/sdp\r\nContent-Length: 100\r\n\r\nv=0"
+                "POST /whep/demo HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/sdp\r\nContent-Length: 100\r\n\r\nv=0"
             )
             let websocket = try RawWebsocket(port: port)
             try websocket.awaitEnd()
@@ -260,7 +260,7 @@ import Testing
             var isTaken = false
             while !isTaken {
                 let next = try RawSocket(port: port)
-                next.send("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
+                next.send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 isTaken = (try? next.response().status) == 200
             }
             for client in clients { client.close() }
@@ -320,7 +320,7 @@ import Testing
     func onlyWhatIsInTheTableIsServed(_ path: String) async throws {
         try await LoopbackTests.withServer { port in
             let http = try RawSocket(port: port)
-            http.send("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")
+            http.send("GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
             // A path that libwebsockets itself will not have ends the connection.
             guard let response = try? http.response() else { return }
             #expect(!response.body.contains("root:"))
@@ -334,7 +334,7 @@ import Testing
     func everyResponseHasItsArmour(_ path: String) async throws {
         try await LoopbackTests.withServer { port in
             let http = try RawSocket(port: port)
-            http.send("GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")
+            http.send("GET \(path) HTTP/1.1\r\nHost: localhost\r\n\r\n")
             let response = try http.response()
             #expect(response.head.contains("X-Content-Type-Options: nosniff"))
             #expect(response.head.contains("Referrer-Policy: no-referrer"))
@@ -354,7 +354,7 @@ import Testing
     @Test func theViewersProgramWritesTextOnlyAsText() async throws {
         try await LoopbackTests.withServer { port in
             let http = try RawSocket(port: port)
-            http.send("GET /assets/viewer.js HTTP/1.1\r\nHost: a\r\n\r\n")
+            http.send("GET /assets/viewer.js HTTP/1.1\r\nHost: localhost\r\n\r\n")
             let script = try http.response().body
             for word in [
                 "innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "srcdoc",

@@ -77,10 +77,11 @@ import Testing
         // A room has fewer places than there are players.
         var settings = ServerCoreTests.Core.Settings()
         settings.limits.participantsPerRoom = 2_000
+        settings.limits.httpSessionsPerRoom = 1_000
         var world = ServerCoreTests.World(
             core: ServerCoreTests.Core(random: CountingGenerator(), settings: settings))
         let publisher = try world.publisher()
-        for _ in 1...1_000 { _ = try world.post(publisher) }
+        for number in 1...1_000 { _ = try world.post(publisher, from: IPAddress(v4: UInt32(number % 10))) }
         let id = try world.ask(.post, "/whep/demo", type: "application/sdp", ServerCoreTests.offer)
         #expect(world.responses[id]?.status == 503)
         #expect(world.responses[id]?.header("Retry-After") == "10")

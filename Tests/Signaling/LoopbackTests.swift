@@ -221,7 +221,7 @@ final class RecordingClient: Sendable {
         }
     }
 
-    @Test func whoReadsNothingIsCutOff() async throws {
+    @Test func whoReadsNothingLosesItsSubscriptionAndNobodyElseAnything() async throws {
         try await Self.withServer({ $0.limits.resumeGrace = .zero }) { port in
             let publisher = try await Self.publisher(port)
             let raw = try RawWebsocket(port: port, receiveBuffer: 4096)
@@ -229,11 +229,16 @@ final class RecordingClient: Sendable {
             raw.send(text: #"{"type":"subscribe","subscription":"\#(Self.subscription)","stream":"camera","sdp":""}"#)
             try await publisher.message("subscribe") { if case .subscribe = $0 { () } else { nil } }
             let sdp = String(repeating: "x", count: 60_000)
-            for _ in 0..<100 { publisher.send(.offer(subscription: Self.subscription, sdp: sdp)) }
+            for _ in 0..<60 { publisher.send(.offer(subscription: Self.subscription, sdp: sdp)) }
             let reason = try await publisher.message("subscriptionEnded") {
                 if case .subscriptionEnded(_, let reason) = $0 { reason } else { nil }
             }
-            #expect(reason == .signalingLost)
+            #expect(reason == .timedOut)
+            // The publisher goes on.
+            publisher.send(.publish(stream: "another"))
+            try await publisher.message("streamPublished") {
+                if case .streamPublished(let one) = $0, one.stream == "another" { () } else { nil }
+            }
             publisher.close()
             raw.close()
         }

@@ -105,14 +105,15 @@ final class RawWebsocket {
     private var bytes: [UInt8] = []
 
     /// - Parameter headers: Further lines of the request, each with its line break.
-    init(port: UInt16, receiveBuffer: Int32? = nil, headers: String = "") throws {
+    init(port: UInt16, receiveBuffer: Int32? = nil, subprotocol: String = "emisora.v1", headers: String = "") throws {
         socket = try RawSocket(port: port, receiveBuffer: receiveBuffer)
         socket.send(
             "GET /demo HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
                 + "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
-                + "Sec-WebSocket-Protocol: emisora.v1\r\n\(headers)\r\n")
+                + "Sec-WebSocket-Protocol: \(subprotocol)\r\n\(headers)\r\n")
         let response = try socket.response(hasBody: false)
         guard response.status == 101 else { throw SocketFailure(what: response.head) }
+        bytes = Array(response.body.utf8)
     }
 
     func close() { socket.close() }
@@ -120,34 +121,67 @@ final class RawWebsocket {
     /// Waits until the server has ended the connection.
     func awaitEnd() throws { while try !socket.receive().isEmpty {} }
 
-    func send(text: String) {
-        let payload = Array(text.utf8)
-        var frame: [UInt8] = [0x81]
-        if payload.count < 126 {
-            frame.append(0x80 | UInt8(payload.count))
-        } else if payload.count < 65_536 {
-            frame += [0x80 | 126, UInt8(payload.count >> 8), UInt8(payload.count & 255)]
-        } else {
-            frame.append(0x80 | 127)
-            for shift in stride(from: 56, through: 0, by: -8) { frame.append(UInt8((payload.count >> shift) & 255)) }
+    func send(text: String) { send(Frame(1, Array(text.utf8))) }
+
+    /// A frame as RFC 6455 §5.2 has it, and as it has it not.
+    struct Frame {
+        var opcode: UInt8
+        var payload: [UInt8]
+        var isFinal = true
+        var reserved: UInt8 = 0
+        /// `nil`: not masked, as a server's are.
+        var mask: [UInt8]? = [0, 0, 0, 0]
+        /// What the frame says of its length, where that is not true.
+        var length: UInt64?
+
+        init(_ opcode: UInt8, _ payload: [UInt8], isFinal: Bool = true, reserved: UInt8 = 0) {
+            self.opcode = opcode
+            self.payload = payload
+            self.isFinal = isFinal
+            self.reserved = reserved
         }
-        socket.send(frame + [0, 0, 0, 0] + payload)
+
+        var bytes: [UInt8] {
+            let length = length ?? UInt64(payload.count)
+            let flag: UInt8 = mask == nil ? 0 : 0x80
+            var frame = [(isFinal ? 0x80 : 0) | reserved << 4 | opcode]
+            if length < 126 {
+                frame.append(flag | UInt8(length))
+            } else {
+                let isShort = length < 65_536
+                frame.append(flag | (isShort ? 126 : 127))
+                for shift in stride(from: isShort ? 8 : 56, through: 0, by: -8) {
+                    frame.append(UInt8(truncatingIfNeeded: length >> UInt64(shift)))
+                }
+            }
+            guard let mask else { return frame + payload }
+            return frame + mask + payload.indices.map { payload[$0] ^ mask[$0 & 3] }
+        }
     }
 
-    /// The next text frame (shorter than 64 KiB); pings are passed over.
+    func send(_ frames: Frame...) { socket.send(frames.flatMap(\.bytes)) }
+    func send(bytes: [UInt8]) { socket.send(bytes) }
+
+    /// The next text frame; all others are passed over.
     func receive() throws -> String {
+        while true {
+            let frame = try receiveFrame()
+            if frame.opcode == 1 { return String(decoding: frame.payload, as: UTF8.self) }
+        }
+    }
+
+    func receiveFrame() throws -> (opcode: UInt8, payload: [UInt8]) {
         while true {
             if bytes.count >= 2 {
                 let short = Int(bytes[1] & 127)
-                let header = short == 126 ? 4 : 2
+                let header = short == 127 ? 10 : short == 126 ? 4 : 2
                 if bytes.count >= header {
-                    let length = short == 126 ? Int(bytes[2]) << 8 | Int(bytes[3]) : short
+                    let length = header == 2 ? short : bytes[2..<header].reduce(0) { $0 << 8 | Int($1) }
                     if bytes.count >= header + length {
                         let opcode = bytes[0] & 15
                         let payload = Array(bytes[header..<header + length])
                         bytes.removeFirst(header + length)
-                        if opcode == 1 { return String(decoding: payload, as: UTF8.self) }
-                        continue
+                        return (opcode, payload)
                     }
                 }
             }

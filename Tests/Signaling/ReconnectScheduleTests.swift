@@ -1,5 +1,6 @@
-import EmisoraWebsocketClient
 import Testing
+
+@testable import EmisoraWebsocketClient
 
 @Suite struct ReconnectScheduleTests {
     @Test func pausesAreARandomPartOfABoundThatDoublesEightfold() throws {
@@ -52,5 +53,18 @@ import Testing
             #expect(schedule.attempts == maximum)
             schedule.reset()
         }
+    }
+
+    @Test func theNumberToldIsThatSinceTheConnectionServed() {
+        let delay = ReconnectDelay(ReconnectSchedule(maximumAttempts: 3))
+        for _ in 0..<2 { _ = delay.next() }
+        #expect(delay.outlook == .attempt(2))
+        delay.reset()
+        // As where a connection is told to be lost that no attempt has to be made for.
+        #expect(delay.outlook == .attempt(1))
+        for _ in 0..<4 { _ = delay.next() }
+        #expect(delay.outlook == .exhausted(3))
+        delay.reset()
+        #expect(delay.outlook == .exhausted(3))
     }
 }

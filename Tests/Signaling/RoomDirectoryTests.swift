@@ -27,7 +27,10 @@ struct CountingGenerator: RandomNumberGenerator, Sendable {
     static func drain(_ directory: inout Directory) -> [ConnectionID: [SignalingMessage]] {
         var got: [ConnectionID: [SignalingMessage]] = [:]
         while let output = directory.pollOutput() {
-            if case .send(let message, let to) = output { got[to, default: []].append(message) }
+            switch output {
+            case .send(let message, let to), .relay(let message, _, let to, _): got[to, default: []].append(message)
+            case .close, .backplane: break
+            }
         }
         return got
     }

@@ -26,6 +26,9 @@ import Testing
         var now = Instant.zero
         var messages: [Core.ConnectionID: [SignalingMessage]] = [:]
         var closed: Set<Core.ConnectionID> = []
+        /// Whose messages do not go out.
+        var stalled: Set<Core.ConnectionID> = []
+        var hungUp: Set<Core.ConnectionID> = []
         var admitted: Set<Core.ConnectionID> = []
         var responses: [HTTPRequestID: HTTPResponse] = [:]
         var requests: UInt64 = 0
@@ -33,7 +36,10 @@ import Testing
         mutating func drain() throws {
             while let output = core.pollOutput() {
                 switch output {
-                case .send(let bytes, let to): messages[to, default: []].append(try SignalingMessage(json: bytes))
+                case .send(let bytes, let to):
+                    messages[to, default: []].append(try SignalingMessage(json: bytes))
+                    if !stalled.contains(to) { core.sent(to: to) }
+                case .hangUp(let connection): hungUp.insert(connection)
                 case .close(let connection): closed.insert(connection)
                 case .admitted(let connection): admitted.insert(connection)
                 case .backplane: Issue.record("it stands alone")
@@ -68,23 +74,26 @@ import Testing
         @discardableResult
         mutating func ask(
             _ method: HTTPRequest.Method, _ path: String, type: String? = nil, ifMatch: String? = nil,
-            _ body: String = ""
+            from address: IPAddress = .loopbackV4, _ body: String = ""
         ) throws -> HTTPRequestID {
             requests += 1
             let id = HTTPRequestID(number: requests)
             core.requested(
                 HTTPRequest(
-                    method: method, path: path, contentType: type, ifMatch: ifMatch, body: Array(body.utf8)),
+                    method: method, path: path, contentType: type, ifMatch: ifMatch, address: address,
+                    body: Array(body.utf8)),
                 id: id, now: now)
             try drain()
             return id
         }
 
         /// POSTs the offer; the request and the subscription the publisher was asked for.
-        mutating func post(_ publisher: Core.ConnectionID, _ path: String = "/whep/demo") throws -> (
+        mutating func post(
+            _ publisher: Core.ConnectionID, _ path: String = "/whep/demo", from address: IPAddress = .loopbackV4
+        ) throws -> (
             HTTPRequestID, String
         ) {
-            let id = try ask(.post, path, type: "application/sdp; charset=utf-8", ServerCoreTests.offer)
+            let id = try ask(.post, path, type: "application/sdp; charset=utf-8", from: address, ServerCoreTests.offer)
             guard case .subscribe(let subscription, "camera", ServerCoreTests.offer)? = messages[publisher]?.last else {
                 throw SignalingError(
                     .malformedMessage, "the publisher was not asked: \(String(describing: responses[id]))")

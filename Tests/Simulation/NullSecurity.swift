@@ -7,6 +7,8 @@ import EmisoraPeerEngine
 package struct NullSecurity: TransportSecurity {
     package static let maximumOverhead = 4
     private static let hello: [UInt8] = [22, 0xFE, 0xFD, 1]
+    /// The content type of records that carry it in DTLS, too.
+    private static let applicationData: UInt8 = 23
     private static let tag: UInt32 = 0x5AFE_5AFE
 
     package let localFingerprint: Fingerprint
@@ -16,6 +18,9 @@ package struct NullSecurity: TransportSecurity {
     private var isClient = false
     private var isStarted = false
     private var outgoing = 0
+    package var takesApplicationData = false
+    private var records: [[UInt8]] = []
+    private var received: [[UInt8]] = []
     private var retransmitAt: Instant?
     private var event: TransportSecurityEvent?
 
@@ -41,6 +46,10 @@ package struct NullSecurity: TransportSecurity {
     package mutating func setEncryptedHeaderExtensions(_ ids: Set<UInt8>) {}
 
     package mutating func handle(_ datagram: RawSpan, now: Instant) {
+        let bytes = datagram.withUnsafeBytes { Array($0) }
+        if isEstablished, takesApplicationData, bytes.first == Self.applicationData {
+            received.append(Array(bytes.dropFirst()))
+        }
         guard isStarted, datagram.withUnsafeBytes({ $0.elementsEqual(Self.hello) }) else { return }
         if !isClient { outgoing += 1 }
         retransmitAt = nil
@@ -57,6 +66,11 @@ package struct NullSecurity: TransportSecurity {
     }
 
     package mutating func pollTransmit(into buffer: inout MutableRawSpan) -> Int? {
+        if outgoing == 0, !records.isEmpty {
+            let record = records.removeFirst()
+            buffer.withUnsafeMutableBytes { $0.copyBytes(from: [Self.applicationData] + record) }
+            return record.count + 1
+        }
         guard outgoing > 0 else { return nil }
         outgoing -= 1
         buffer.withUnsafeMutableBytes { $0.copyBytes(from: Self.hello) }
@@ -66,6 +80,18 @@ package struct NullSecurity: TransportSecurity {
     package mutating func pollEvent() -> TransportSecurityEvent? {
         defer { event = nil }
         return event
+    }
+
+    package var canSendApplicationData: Bool { isEstablished }
+
+    package mutating func sendApplicationData(_ bytes: [UInt8]) -> Bool {
+        guard isEstablished else { return false }
+        records.append(bytes)
+        return true
+    }
+
+    package mutating func pollApplicationData() -> [UInt8]? {
+        received.isEmpty ? nil : received.removeFirst()
     }
 
     package mutating func close() { isEstablished = false }

@@ -5,7 +5,7 @@ import EmisoraSignalingProtocol
 /// joins, hands the HTTP client's offer to the other side, and the other side's answer back.
 ///
 /// One mutation, then drain `pollResponse()`. `RoomDirectory`'s outputs to a connection of ours come in by
-/// `handle(_:for:now:)`. What the rooms say, and the ends of sessions, stand in an extension.
+/// `handle(_:for:directory:)`. What the rooms say, and the ends of sessions, stand in an extension.
 struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
     typealias Directory = RoomDirectory<Random>
     typealias Session = EndpointSession<Directory.ConnectionID>
@@ -14,22 +14,24 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     private var random: Random
     private let answerTimeout: Duration
-    private let sessionLimit: Int
+    private let limits: ServerLimits
     private let access: AccessPolicy
     private let iceServers: ICEServerList
     var sessions: [String: Session] = [:]
     var sessionOfConnection: [Directory.ConnectionID: String] = [:]
+    /// For sessions that are to begin; what goes on in one is bounded by its own.
+    private var beginnings = SiteAllowances()
     private var responses: [(HTTPResponse, HTTPRequestID)] = []
 
     init(
-        random: Random, answerTimeout: Duration, sessionLimit: Int = 1_000, access: AccessPolicy = .open,
+        random: Random, answerTimeout: Duration, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
         iceServers: ICEServerList = ICEServerList()
     ) {
         self.random = random
         self.access = access
         self.iceServers = iceServers
         self.answerTimeout = answerTimeout
-        self.sessionLimit = sessionLimit
+        self.limits = limits
     }
 
     // MARK: Requests
@@ -44,6 +46,12 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
             return respond(.problem(404, "\(kind.protocolName) is at \(base) and \(base)/STREAM."), to: id)
         }
         let isSession = path.count == 3
+        // Also of who has no token: each costs a look at it.
+        if request.method == .post,
+            !beginnings.spend(from: request.address, bytes: request.body.count, limits, now: now)
+        {
+            return respond(.tooMany, to: id)
+        }
         // What a token began it may end after its time, too, and keep connected; the session's id is known to its owner
         // alone. TURN credentials, which OPTIONS hands out, are for tokens that are valid now.
         let isLive = isSession && [.patch, .delete].contains(request.method)
@@ -122,13 +130,17 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
             return respond(.problem(403, "The token does not allow to publish this stream."), to: id)
         }
         let entityTag = makeEntityTag()
-        guard sessions.count < sessionLimit else {
+        guard sessions.count < limits.httpSessions,
+            sessions.values.count(where: { $0.room == room }) < limits.httpSessionsPerRoom,
+            sessions.values.count(where: { $0.site == request.address.site }) < limits.httpSessionsPerAddress
+        else {
             return respond(.problem(503, "The server takes no more sessions.").adding("Retry-After", "10"), to: id)
         }
         let session = SignalingProtocol.makeIdentifier(using: &random)
         let connection = directory.connect(allowedRoom: room, grant: grant)
         sessions[session] = Session(
-            kind: kind, room: room, stream: live, connection: connection, offer: offer, entityTag: entityTag,
+            kind: kind, room: room, stream: live, connection: connection, site: request.address.site, offer: offer,
+            entityTag: entityTag, allowance: Allowance(limits, now: now),
             exchange: .init(purpose: .creation, request: id, deadline: now + answerTimeout))
         sessionOfConnection[connection] = session
         directory.handle(.join(version: SignalingProtocol.version, room: room), from: connection)
@@ -168,6 +180,9 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard let (session, state) = find(kind, path), state.exchange?.purpose != .creation else {
             return respond(.problem(404, "There is no such session; it may have ended."), to: id)
         }
+        guard spend(messages: 1, bytes: request.body.count, of: session, now: now) else {
+            return respond(.tooMany, to: id)
+        }
         guard request.mediaType == Self.fragmentType else {
             return respond(
                 .problem(415, "A change comes as \(Self.fragmentType).").adding("Accept-Patch", Self.fragmentType),
@@ -188,6 +203,11 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
             fragment.usernameFragment == nil || state.usernameFragment == nil
             || fragment.usernameFragment == state.usernameFragment
         if isOfThisSession {
+            // To the other side each of them is a message.
+            let further = max(0, fragment.candidates.count - 1)
+            guard spend(messages: further, bytes: 0, of: session, now: now) else {
+                return respond(.tooMany, to: id)
+            }
             for candidate in fragment.candidates(placedIn: state.offer) {
                 directory.handle(.candidate(subscription: session, candidate: candidate), from: state.connection)
             }
@@ -196,6 +216,14 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
         } else {
             restart(session, state, fragment, condition, id: id, directory: &directory, now: now)
         }
+    }
+
+    private mutating func spend(messages: Int, bytes: Int, of session: String, now: Instant) -> Bool {
+        guard var allowance = sessions[session]?.allowance,
+            allowance.spend(messages: messages, bytes: bytes, limits, now: now)
+        else { return false }
+        sessions[session]?.allowance = allowance
+        return true
     }
 
     private mutating func restart(

@@ -42,10 +42,13 @@ struct EndpointSession<ConnectionID: Hashable & Sendable>: Sendable {
     let room: String
     let stream: String
     let connection: ConnectionID
+    /// Where the client asked from when it began.
+    let site: IPAddress
     /// The client's last description in force.
     var offer: String
     /// Identifies the ICE session (RFC 9725 §4.3.1): strong, and another one after each restart.
     var entityTag: String
+    var allowance: Allowance
     var exchange: Exchange?
 
     /// The credentials in force: a fragment with others asks for an ICE restart.

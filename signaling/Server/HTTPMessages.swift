@@ -1,3 +1,4 @@
+import EmisoraCore
 import EmisoraSignalingProtocol
 
 /// A request as the state machines see it: read whole, bounded, its path percent-decoded by nobody.
@@ -25,6 +26,8 @@ struct HTTPRequest: Equatable, Sendable {
     var origin: String?
     /// Of `Authorization: Bearer`.
     var token: BearerToken?
+    /// Who asks; all whose address is not known share one.
+    var address = IPAddress(v4: 0)
     var body: [UInt8] = []
 
     /// `type/subtype` of `Content-Type`, in lower case, without parameters.
@@ -68,6 +71,9 @@ struct HTTPResponse: Equatable, Sendable {
         problem(401, detail).adding("WWW-Authenticate", "Bearer")
     }
 
+    /// RFC 6585 §4.
+    static let tooMany = problem(429, "Requests come too fast.").adding("Retry-After", "1")
+
     static func text(_ status: Int, _ type: String, _ text: String) -> Self {
         Self(status: status, headers: [("Content-Type", type)], body: Array(text.utf8))
     }
@@ -106,8 +112,10 @@ struct HTTPResponse: Equatable, Sendable {
         case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 415: "Unsupported Media Type"
+        case 421: "Misdirected Request"
         case 422: "Unprocessable Content"
         case 428: "Precondition Required"
+        case 429: "Too Many Requests"
         case 500: "Internal Server Error"
         case 501: "Not Implemented"
         case 503: "Service Unavailable"

@@ -15,8 +15,7 @@ extension RoomDirectory {
     struct Away {
         let until: Instant
         /// What it would have been told, to be told once it is back.
-        var held: [SignalingMessage] = []
-        var heldBytes = 0
+        var held: HeldMessages<ConnectionID>
     }
 
     struct ClaimKey: Hashable {
@@ -33,7 +32,8 @@ extension RoomDirectory {
         let until: Instant
     }
 
-    private static var maximumHeldMessages: Int { 512 }
+    /// Of all rooms. Each costs a look at every return and every end.
+    private static var maximumClaims: Int { 50_000 }
     /// After a restart both sides of a subscription come back, each in its own time, also where nobody is waited for
     /// otherwise.
     private var claimTime: Duration { max(limits.resumeGrace, .seconds(5)) }
@@ -70,7 +70,10 @@ extension RoomDirectory {
     }
 
     mutating func waitFor(_ connection: ConnectionID, now: Instant) {
-        away[connection] = Away(until: now + limits.resumeGrace)
+        away[connection] = Away(
+            until: now + limits.resumeGrace,
+            // All of it goes out behind the welcome, and must not make a slow reader of who reads it.
+            held: HeldMessages(byteLimit: limits.backlogBytes / 2))
         expect(now + limits.resumeGrace)
     }
 
@@ -107,6 +110,7 @@ extension RoomDirectory {
         } else {
             try enter(connection, room, grant)
             participants[connection]?.id = resumption.id
+            announceArrival(of: connection, in: room)
         }
         // First, so that the welcome has them.
         let refused = republish(resumption.holdings?.publishes ?? [], by: connection, in: room)
@@ -137,11 +141,15 @@ extension RoomDirectory {
         let wasAway = away[old] != nil
         let wasHere = participants[old]?.home == .here
         movesAnnounced(old, to: new)
-        var held = away.removeValue(forKey: old)?.held ?? []
+        var held = away.removeValue(forKey: old)?.held.messages ?? []
         outputs = outputs[nextOutput...].filter { output in
-            guard case .send(let message, to: old) = output else { return true }
-            held.append(message)
-            return false
+            switch output {
+            case .send(let message, to: old), .relay(let message, _, to: old, _):
+                held.append(message)
+                return false
+            default:
+                return true
+            }
         }
         nextOutput = 0
         if let allowedRoom = participants[new]?.allowedRoom { participants[old]?.allowedRoom = allowedRoom }
@@ -173,7 +181,10 @@ extension RoomDirectory {
             }
         }
         outputs[told...].removeAll { output in
-            if case .send(.streamPublished, to: connection) = output { true } else { false }
+            switch output {
+            case .send(.streamPublished, to: connection), .send(.streamUnpublished, to: connection): true
+            default: false
+            }
         }
         return refused
     }
@@ -196,6 +207,8 @@ extension RoomDirectory {
         _ holdings: SessionHoldings, of connection: ConnectionID, in room: String, now: Instant
     ) -> Set<String> {
         var named: Set<String> = []
+        // Those of an earlier return are named again, or have no one that stands up for them any more.
+        for (key, claim) in claims where claim.connection == connection { claims[key] = nil }
         for (sends, subscriptions, limit) in [
             (true, holdings.sending, limits.participantsPerRoom),
             (false, holdings.receiving, limits.subscriptionsPerParticipant),
@@ -228,6 +241,10 @@ extension RoomDirectory {
         // Nobody talks a claim out of another's hands: ids are known to two sides only.
         let key = ClaimKey(room: room, subscription: id, sends: sends)
         guard claims[key] == nil else { return }
+        guard claims.count < Self.maximumClaims, !sends || rooms[room]?.publisher(of: stream) == connection else {
+            outputs.append(.send(.subscriptionEnded(subscription: id, reason: .signalingLost), to: connection))
+            return
+        }
         claims[key] = Claim(stream: stream, connection: connection, until: now + claimTime)
         expect(now + claimTime)
         if !sends, let publisher = rooms[room]?.publisher(of: stream) {
@@ -247,49 +264,40 @@ extension RoomDirectory {
     }
 
     func isClaimed(_ subscription: String, by connection: ConnectionID) -> Bool {
-        guard !claims.isEmpty, let room = participants[connection]?.room else { return false }
-        return [true, false].contains {
-            claims[ClaimKey(room: room, subscription: subscription, sends: $0)]?.connection == connection
-        }
+        !claimKeys(subscription, of: connection).isEmpty
     }
 
     /// Answers whether there was one.
     @discardableResult
     mutating func dropClaim(_ subscription: String, of connection: ConnectionID) -> Bool {
-        guard isClaimed(subscription, by: connection), let room = participants[connection]?.room else { return false }
-        for sends in [true, false] {
-            let key = ClaimKey(room: room, subscription: subscription, sends: sends)
-            if claims[key]?.connection == connection { claims[key] = nil }
-        }
-        return true
+        let keys = claimKeys(subscription, of: connection)
+        for key in keys { claims[key] = nil }
+        return !keys.isEmpty
+    }
+
+    private func claimKeys(_ subscription: String, of connection: ConnectionID) -> [ClaimKey] {
+        guard !claims.isEmpty, let room = participants[connection]?.room else { return [] }
+        return [true, false].map { ClaimKey(room: room, subscription: subscription, sends: $0) }
+            .filter { claims[$0]?.connection == connection }
     }
 
     // MARK: Being away
 
-    /// Keeps what somebody who is away would have been told. What `welcome` says anyway is not kept, nor who came and
-    /// went meanwhile. Who has missed too much is gone.
-    mutating func hold(_ message: SignalingMessage, for connection: ConnectionID) {
-        switch message {
-        case .participantJoined, .participantLeft: return
-        case .streamPublished(let stream):
-            away[connection]?.held.removeAll {
-                if case .streamUnpublished(let ended) = $0 { ended.stream == stream.stream } else { false }
-            }
+    /// Keeps what somebody who is away would have been told.
+    ///
+    /// - Parameter sender: The participant that sent it, and whose message is refused where there is no room for more.
+    mutating func hold(_ message: SignalingMessage, from sender: ConnectionID? = nil, for connection: ConnectionID) {
+        guard let sender else {
+            away[connection]?.held.hold(message)
             return
-        default: break
         }
-        let bytes = message.json().count
-        guard let absence = away[connection], absence.held.count < Self.maximumHeldMessages,
-            // All of it goes out behind the welcome, and must not make a slow reader of who reads it.
-            absence.heldBytes + bytes <= limits.backlogBytes / 4 * 3
-        else { return disconnect(connection) }
-        away[connection]?.held.append(message)
-        away[connection]?.heldBytes += bytes
+        guard away[connection]?.held.hold(message, from: sender) == false else { return }
+        relayFailed(message, from: sender, to: connection)
     }
 
     mutating func forgetAbsence(of connection: ConnectionID) {
         away[connection] = nil
-        if !claims.isEmpty { claims = claims.filter { $0.value.connection != connection } }
+        for (key, claim) in claims where claim.connection == connection { claims[key] = nil }
     }
 
     /// Makes place in a full room.
@@ -316,16 +324,6 @@ extension RoomDirectory.Room {
         for (id, subscription) in subscriptions {
             if subscription.subscriber == old { subscriptions[id]?.subscriber = new }
             if subscription.publisher == old { subscriptions[id]?.publisher = new }
-        }
-    }
-}
-
-extension SignalingMessage {
-    /// The subscription that this message tells somebody of for the first time.
-    fileprivate var begunSubscription: String? {
-        switch self {
-        case .subscribe(let id, _, _), .ingest(let id, _, _): id
-        default: nil
         }
     }
 }

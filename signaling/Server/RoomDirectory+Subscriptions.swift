@@ -46,7 +46,10 @@ extension RoomDirectory {
         }
         rooms[room]?.subscriptions[subscription] = Subscription(
             stream: stream, subscriber: receiver, publisher: connection)
-        outputs.append(.send(.ingest(subscription: subscription, stream: stream, sdp: sdp), to: receiver))
+        outputs.append(
+            .relay(
+                .ingest(subscription: subscription, stream: stream, sdp: sdp), from: connection, to: receiver,
+                canFail: true))
     }
 
     mutating func subscribe(
@@ -75,10 +78,27 @@ extension RoomDirectory {
         dropClaim(subscription, of: connection)
         rooms[room]?.subscriptions[subscription] = Subscription(
             stream: stream, subscriber: connection, publisher: publisher)
-        outputs.append(.send(message, to: publisher))
+        outputs.append(.relay(message, from: connection, to: publisher, canFail: true))
     }
 
     // MARK: Ends
+
+    /// Too much of the sender's waits for the receiver already: the subscription that the message is about ends, and
+    /// nothing else, so that nobody has the other side taken for a slow reader.
+    mutating func relayFailed(_ message: SignalingMessage, from sender: ConnectionID, to receiver: ConnectionID) {
+        guard let id = message.subscription, let room = participants[sender]?.room,
+            let subscription = rooms[room]?.subscriptions[id], subscription.other(than: sender) != nil
+        else { return }
+        rooms[room]?.subscriptions[id] = nil
+        let reason: SubscriptionEndReason = receiver == subscription.publisher ? .tooManySubscribers : .timedOut
+        outputs.append(.send(.subscriptionEnded(subscription: id, reason: reason), to: sender))
+        // Of a new one it has not heard.
+        if message.begunSubscription == nil, receiver != sender {
+            outputs.append(
+                .relay(.subscriptionEnded(subscription: id, reason: reason), from: sender, to: receiver, canFail: false)
+            )
+        }
+    }
 
     mutating func remove(_ connection: ConnectionID, reason: SubscriptionEndReason) {
         guard let participant = participants[connection], let room = participant.room else { return }
@@ -93,7 +113,9 @@ extension RoomDirectory {
         for (id, subscription) in rooms[room]?.subscriptions ?? [:] {
             guard let other = subscription.other(than: connection) else { continue }
             rooms[room]?.subscriptions[id] = nil
-            outputs.append(.send(.subscriptionEnded(subscription: id, reason: reason), to: other))
+            outputs.append(
+                .relay(
+                    .subscriptionEnded(subscription: id, reason: reason), from: connection, to: other, canFail: false))
         }
         guard let left = rooms[room] else { return }
         if left.participants.isEmpty {
@@ -120,5 +142,17 @@ extension RoomDirectory {
         touch(publisher)
         releaseName(stream, of: publisher, in: room)
         tell(room, .streamUnpublished(describe(stream, by: publisher)))
+    }
+}
+
+extension SignalingMessage {
+    /// The subscription that a relayed message is about.
+    var subscription: String? {
+        switch self {
+        case .subscribe(let id, _, _), .ingest(let id, _, _), .offer(let id, _), .answer(let id, _),
+            .candidate(let id, _):
+            id
+        default: nil
+        }
     }
 }

@@ -3,11 +3,12 @@ import EmisoraSignalingProtocol
 
 /// Who is in which room, who publishes what, and who watches whom: the server without its sockets.
 ///
-/// One mutation (`connect`, `handle`, `disconnect`), then drain `pollOutput()`. A participant can only reach the other
+/// One mutation (`connect`, `handle`, `lost`, `disconnect`, `handleTimeout`), then drain `pollOutput()`. A participant can only reach the other
 /// side of its own subscriptions, and a refused message changes nothing.
 ///
 /// ```
 /// connected ──join──▶ joined ──publish/subscribe/…──▶ joined ──leave or disconnect──▶ gone
+///                        ◀──resume── away ◀──lost──┘
 /// ```
 struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     /// One connection, for as long as the process lives; never shown to others.
@@ -17,6 +18,9 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     enum Output: Equatable, Sendable {
         case send(SignalingMessage, to: ConnectionID)
+        /// What another participant says, or the end that it brings about: it counts as that one's. Where it does not fit, and `canFail`,
+        /// call `relayFailed`.
+        case relay(SignalingMessage, from: ConnectionID, to: ConnectionID, canFail: Bool)
         /// The connection has left; close it once everything sent has gone out.
         case close(ConnectionID)
         case backplane(BackplaneCommand)
@@ -141,11 +145,17 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         while nextOutput < outputs.count {
             let output = outputs[nextOutput]
             nextOutput += 1
-            guard case .send(let message, let connection) = output else { return output }
+            let (message, sender, connection): (SignalingMessage, ConnectionID?, ConnectionID)
+            switch output {
+            case .send(let said, let receiver): (message, sender, connection) = (said, nil, receiver)
+            case .relay(let said, let from, let receiver, let canFail):
+                (message, sender, connection) = (said, canFail ? from : nil, receiver)
+            default: return output
+            }
             if away[connection] != nil {
-                hold(message, for: connection)
+                hold(message, from: sender, for: connection)
             } else if let node = node(of: connection) {
-                if let relayed = relay(message, to: connection, at: node) { return relayed }
+                if let relayed = relay(message, from: sender, to: connection, at: node) { return relayed }
             } else {
                 return output
             }
@@ -215,12 +225,15 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             // The other side may come back any moment; until then there is nobody to pass it on to.
             if isClaimed(subscription, by: connection) { return }
             let other = try counterpart(of: connection, subscription, message)
-            outputs.append(.send(message, to: other))
+            outputs.append(.relay(message, from: connection, to: other, canFail: true))
         case .bye(let subscription, let reason):
             if dropClaim(subscription, of: connection) { return }
             let other = try counterpart(of: connection, subscription, message)
             if let room = participants[connection]?.room { rooms[room]?.subscriptions[subscription] = nil }
-            outputs.append(.send(.subscriptionEnded(subscription: subscription, reason: reason), to: other))
+            outputs.append(
+                .relay(
+                    .subscriptionEnded(subscription: subscription, reason: reason), from: connection, to: other,
+                    canFail: false))
         case .welcome, .streamPublished, .streamUnpublished, .participantJoined, .participantLeft,
             .receiving, .ingest, .subscriptionEnded, .error:
             throw SignalingError(.notAllowed, "Only the server sends this message.", inReplyTo: message.type)
@@ -236,9 +249,15 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         let grant = try grant(for: participant, room, token: token)
         try enter(connection, room, grant)
         welcome(connection, to: room)
-        // To publishers only: were every viewer told of every other, a room of n would cost n² messages.
-        for publisher in Set(rooms[room]?.streams.map(\.publisher) ?? []) {
-            outputs.append(.send(.participantJoined(id: participant.id, data: grant.data), to: publisher))
+        announceArrival(of: connection, in: room)
+    }
+
+    /// To publishers only: were every viewer told of every other, a room of n would cost n² messages.
+    mutating func announceArrival(of connection: ConnectionID, in room: String) {
+        guard let participant = participants[connection] else { return }
+        for publisher in Set(rooms[room]?.streams.map(\.publisher) ?? []) where publisher != connection {
+            outputs.append(
+                .send(.participantJoined(id: participant.id, data: participant.grant?.data), to: publisher))
         }
     }
 

@@ -13,6 +13,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         case send([UInt8], to: ConnectionID)
         /// Close once everything sent has gone out.
         case close(ConnectionID)
+        /// It reads too slowly: end it at once.
+        case hangUp(ConnectionID)
         /// It has joined a room.
         case admitted(ConnectionID)
         case respond(HTTPResponse, to: HTTPRequestID)
@@ -25,23 +27,24 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         var limits = ServerLimits()
         var access = AccessPolicy.open
         var origins = OriginPolicy.any
+        var hosts = HostPolicy.any
         /// STUN and TURN servers that are handed out to all who join.
         var iceServers = ICEServerList()
         /// This server's id among several that share their rooms; `nil`: it stands alone.
         var node: String?
+        /// Whether the loop offers the tests' echo beside signaling.
+        var echoes = false
 
         init() {}
-    }
-
-    private struct Client {
-        var allowance: Double
-        var refilled: Instant
     }
 
     private let settings: Settings
     private var directory: Directory
     private var endpoints: EndpointGateway<Random>
-    private var clients: [ConnectionID: Client] = [:]
+    /// What may still come; of those that are listened to.
+    private var allowances: [ConnectionID: Allowance] = [:]
+    /// What has not gone out yet; of those that are spoken to.
+    private var backlogs: [ConnectionID: Backlog<ConnectionID>] = [:]
     /// Of those that have not joined yet.
     private var joinDeadlines: [ConnectionID: Instant] = [:]
     /// Of requests that will be answered, where a page of another server asks.
@@ -57,7 +60,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         // A generator is a value: two copies of a seeded one would make the same ids, in tests only, and these two
         // make ids of different things.
         endpoints = EndpointGateway(
-            random: random, answerTimeout: settings.answerTimeout, sessionLimit: settings.limits.httpSessions,
+            random: random, answerTimeout: settings.answerTimeout, limits: settings.limits,
             access: settings.access, iceServers: settings.iceServers)
     }
 
@@ -69,13 +72,14 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     /// - Parameter token: What came with the request for the connection.
     mutating func opened(room: String, token: BearerToken? = nil, now: Instant) -> ConnectionID {
         let connection = directory.connect(allowedRoom: room, token: token)
-        clients[connection] = Client(allowance: Double(settings.limits.messageBurst), refilled: now)
+        allowances[connection] = Allowance(settings.limits, now: now)
+        backlogs[connection] = Backlog(limit: settings.limits.backlogBytes)
         joinDeadlines[connection] = now + settings.limits.strangerTimeout
         return connection
     }
 
     mutating func received(_ message: [UInt8], from connection: ConnectionID, now: Instant) {
-        guard spendAllowance(of: connection, now: now) else { return }
+        guard spendAllowance(of: connection, bytes: message.count, now: now) else { return }
         do {
             directory.handle(try SignalingMessage(json: message), from: connection, now: now)
         } catch {
@@ -89,8 +93,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     /// A message was longer than the protocol allows; its bytes were not kept.
-    mutating func receivedOversized(from connection: ConnectionID, now: Instant) {
-        guard spendAllowance(of: connection, now: now) else { return }
+    mutating func receivedOversized(_ byteCount: Int, from connection: ConnectionID, now: Instant) {
+        guard spendAllowance(of: connection, bytes: byteCount, now: now) else { return }
         directory.refuse(
             SignalingError(
                 .messageTooLarge, "A message has at most \(SignalingProtocol.maximumMessageSize) bytes."),
@@ -98,28 +102,30 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         settle()
     }
 
+    /// The oldest of the messages to it has gone out.
+    mutating func sent(to connection: ConnectionID) {
+        backlogs[connection]?.removeFirst()
+    }
+
     mutating func closed(_ connection: ConnectionID, now: Instant) {
-        clients[connection] = nil
+        allowances[connection] = nil
+        backlogs[connection] = nil
         joinDeadlines[connection] = nil
         directory.lost(connection, now: now)
         settle()
     }
 
-    private mutating func spendAllowance(of connection: ConnectionID, now: Instant) -> Bool {
-        guard var client = clients[connection] else { return false }
-        let refill = (now - client.refilled).inSeconds * Double(settings.limits.messagesPerSecond)
-        client.allowance = min(Double(settings.limits.messageBurst), client.allowance + max(0, refill))
-        client.refilled = now
-        guard client.allowance >= 1 else {
-            clients[connection] = nil
-            directory.refuse(SignalingError(.tooManyMessages, "Messages come too fast."), to: connection)
-            settle()
-            outputs.append(.close(connection))
-            return false
+    private mutating func spendAllowance(of connection: ConnectionID, bytes: Int, now: Instant) -> Bool {
+        guard var allowance = allowances[connection] else { return false }
+        if allowance.spend(bytes: bytes, settings.limits, now: now) {
+            allowances[connection] = allowance
+            return true
         }
-        client.allowance -= 1
-        clients[connection] = client
-        return true
+        allowances[connection] = nil
+        directory.refuse(SignalingError(.tooManyMessages, "Messages come too fast."), to: connection)
+        settle()
+        outputs.append(.close(connection))
+        return false
     }
 
     // MARK: Other nodes
@@ -138,6 +144,9 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     // MARK: HTTP
 
     mutating func requested(_ request: HTTPRequest, id: HTTPRequestID, now: Instant) {
+        guard settings.hosts.allows(request.host) else {
+            return outputs.append(.respond(.misdirected, to: id))
+        }
         let path = request.path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
         if let kind = path.first.flatMap({ EndpointKind(rawValue: String($0)) }) {
             guard settings.origins.allows(request.origin, host: request.host) else {
@@ -209,10 +218,12 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     private mutating func settle() {
         while let output = directory.pollOutput() {
             switch output {
-            case .send(let message, let connection) where endpoints.owns(connection):
-                endpoints.handle(message, for: connection, directory: &directory)
-            case .send(let message, let connection):
-                outputs.append(.send(message.json(), to: connection))
+            case .send(let message, let connection), .relay(let message, _, let connection, _):
+                if endpoints.owns(connection) {
+                    endpoints.handle(message, for: connection, directory: &directory)
+                } else {
+                    send(output, message, to: connection)
+                }
             case .close(let connection):
                 outputs.append(.close(connection))
             case .backplane(let command):
@@ -222,6 +233,21 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         while let (response, request) = endpoints.pollResponse() {
             outputs.append(.respond(sharing(response, for: request), to: request))
         }
+    }
+
+    private mutating func send(_ output: Directory.Output, _ message: SignalingMessage, to connection: ConnectionID) {
+        guard let backlog = backlogs[connection] else { return }
+        let bytes = message.json()
+        let sender: ConnectionID? = if case .relay(_, let sender, _, _) = output { sender } else { nil }
+        if case .relay(_, let sender, _, canFail: true) = output, !backlog.hasRoom(for: bytes.count, of: sender) {
+            return directory.relayFailed(message, from: sender, to: connection)
+        }
+        guard backlog.hasRoom(for: bytes.count) else {
+            backlogs[connection] = nil
+            return outputs.append(.hangUp(connection))
+        }
+        backlogs[connection]?.append(bytes.count, of: sender)
+        outputs.append(.send(bytes, to: connection))
     }
 
     /// What lets a page of another origin read the response (Fetch §3.2).

@@ -5,14 +5,25 @@ package struct ServerLimits: Equatable, Sendable {
     package var streamsPerParticipant = 16
     package var streamsPerRoom = 64
     package var subscriptionsPerParticipant = 64
+    /// WHIP and WHEP sessions: in all, of one room, and of one address (one /64 of IPv6).
     package var httpSessions = 1_000
+    package var httpSessionsPerRoom = 500
+    package var httpSessionsPerAddress = 250
 
-    /// Messages that a client may send at once, and a second in the long run. A viewer sends about ten.
+    /// Messages that a client may send at once, and a second in the long run. A viewer sends about ten. It is the same
+    /// for a websocket, for the changes to a WHIP or WHEP session, where each candidate counts, and for the sessions
+    /// that an address begins.
     package var messageBurst = 500
     package var messagesPerSecond = 100
+    /// The same in bytes. A viewer sends about 10 kB, and a publisher as much to each of its viewers.
+    package var byteBurst = 4 << 20
+    package var bytesPerSecond = 512 << 10
+    /// Of one message; without a bound a message of empty fragments would never end.
+    package var fragmentsPerMessage = 16_384
     /// Bytes of one message after which an oversized one is not worth reading to its end.
     package var discardedBytes = 1 << 20
-    /// Bytes that may wait for a slow reader before its connection is closed.
+    /// Bytes that may wait for a slow reader before its connection is closed. What others send it gets three quarters of
+    /// that, each of them one: beyond it the subscription ends that the message is about.
     package var backlogBytes = 256 * 1024
 
     /// TCP connections from one address (one /64 of IPv6), and from all; the latter is less where the system gives the
@@ -37,6 +48,8 @@ package struct ServerLimits: Equatable, Sendable {
         ("rooms", \.rooms), ("participants", \.participantsPerRoom), ("connections", \.connections),
         ("connections-per-address", \.connectionsPerAddress), ("strangers", \.strangers),
         ("strangers-per-address", \.strangersPerAddress), ("messages-per-second", \.messagesPerSecond),
+        ("sessions", \.httpSessions), ("sessions-per-room", \.httpSessionsPerRoom),
+        ("sessions-per-address", \.httpSessionsPerAddress),
     ]
 
     /// Takes `NAME=N`, with N from 1 to a million; `false` for anything else.

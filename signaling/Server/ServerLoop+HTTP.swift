@@ -31,9 +31,9 @@ extension ServerLoop {
             request: HTTPRequest(
                 method: method, path: String(decoding: path, as: UTF8.self),
                 contentType: header(WSI_TOKEN_HTTP_CONTENT_TYPE, of: socket),
-                ifMatch: header(WSI_TOKEN_HTTP_IF_MATCH, of: socket), host: header(WSI_TOKEN_HOST, of: socket),
+                ifMatch: header(WSI_TOKEN_HTTP_IF_MATCH, of: socket), host: host(of: socket),
                 origin: origin(of: socket),
-                token: token(of: socket)),
+                token: token(of: socket), address: peer(of: lws_get_socket_fd(socket))),
             keepAlive: keepsAlive(socket))
         exchangeOfRequest[id] = socket
 
@@ -108,9 +108,8 @@ extension ServerLoop {
     func lookForHangUps() {
         let waiting = exchanges.filter(\.value.waits).keys
         for socket in waiting {
-            var byte: UInt8 = 0
-            let count = recv(lws_get_socket_fd(socket), &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT))
-            if count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
+            // Not by reading: what a client has sent besides, as TLS's last word, stands before the end.
+            if emisora_lws_has_hung_up(lws_get_socket_fd(socket)) != 0 {
                 forget(socket)
                 hangUp(socket)
             }

@@ -19,6 +19,11 @@ extension ServerLoop {
         lws_hdr_total_length(socket, WSI_TOKEN_ORIGIN) > 0 ? header(WSI_TOKEN_ORIGIN, of: socket) ?? "" : nil
     }
 
+    /// `Host`, likewise.
+    func host(of socket: OpaquePointer) -> String? {
+        lws_hdr_total_length(socket, WSI_TOKEN_HOST) > 0 ? header(WSI_TOKEN_HOST, of: socket) ?? "" : nil
+    }
+
     func token(of socket: OpaquePointer) -> BearerToken? {
         let limit = Int32(BearerToken.maximumByteCount + 16)
         return header(WSI_TOKEN_HTTP_AUTHORIZATION, of: socket, limit: limit).flatMap {

@@ -5,14 +5,17 @@ import EmisoraSignalingProtocol
 /// Websocket connections: messages put together from fragments, and sent one by one.
 extension ServerLoop {
     struct Socket {
-        var connection: Core.ConnectionID
-        var incoming: [UInt8] = []
-        /// Bytes of the current message, kept or not.
-        var incomingCount = 0
-        var queue: [[UInt8]] = []
-        var queuedBytes = 0
+        /// `nil`: one that has its messages sent back.
+        var connection: Core.ConnectionID?
+        var incoming = IncomingMessage()
+        var queue: [Outgoing] = []
         var closesWhenSent = false
         var isTooSlow = false
+    }
+
+    struct Outgoing {
+        var bytes: [UInt8]
+        var isBinary = false
     }
 
     /// What the request for a connection said.
@@ -24,7 +27,12 @@ extension ServerLoop {
     /// Whether the request may become a websocket: nothing else can be upgraded to, and no page of a foreign origin may.
     func confirmUpgrade(_ socket: OpaquePointer) -> Int32 {
         guard header(WSI_TOKEN_UPGRADE, of: socket)?.lowercased() == "websocket" else { return -1 }
-        guard !origins.allows(origin(of: socket), host: header(WSI_TOKEN_HOST, of: socket)) else { return 0 }
+        guard hosts.allows(host(of: socket)) else {
+            write(
+                HTTPResponse.misdirected.serialized(head: false, keepAlive: false), to: socket, LWS_WRITE_HTTP_FINAL)
+            return -1
+        }
+        guard !origins.allows(origin(of: socket), host: host(of: socket)) else { return 0 }
         let refusal = HTTPResponse.problem(
             403, "Pages of this origin may not connect; the operator allows them by --allow-origin.")
         write(refusal.serialized(head: false, keepAlive: false), to: socket, LWS_WRITE_HTTP_FINAL)
@@ -46,48 +54,53 @@ extension ServerLoop {
     }
 
     func received(_ socket: OpaquePointer, _ fragment: UnsafeRawBufferPointer) -> Int32 {
-        guard sockets[socket] != nil else { return -1 }
-        let limit = SignalingProtocol.maximumMessageSize
-        sockets[socket]?.incomingCount += fragment.count
-        let count = sockets[socket]?.incomingCount ?? 0
-        if count <= limit {
-            sockets[socket]?.incoming.append(contentsOf: fragment)
-        } else {
-            sockets[socket]?.incoming = []
-            if count > limits.discardedBytes {
-                lws_close_reason(socket, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, nil, 0)
-                return -1
-            }
+        // In place: a copy for each fragment would cost its square.
+        sockets[socket]?.incoming.append(fragment)
+        guard sockets[socket]?.incoming.isEndless(limits) == false else {
+            lws_close_reason(socket, LWS_CLOSE_STATUS_MESSAGE_TOO_LARGE, nil, 0)
+            return -1
         }
-        guard lws_is_final_fragment(socket) != 0, lws_remaining_packet_payload(socket) == 0 else { return 0 }
-        let message = sockets[socket]?.incoming ?? []
-        sockets[socket]?.incoming = []
-        sockets[socket]?.incomingCount = 0
-        if let connection = sockets[socket]?.connection {
-            if count > limit {
-                core.receivedOversized(from: connection, now: .monotonic)
-            } else {
-                core.received(message, from: connection, now: .monotonic)
-            }
+        guard lws_is_final_fragment(socket) != 0, lws_remaining_packet_payload(socket) == 0,
+            let incoming = sockets[socket]?.incoming
+        else { return 0 }
+        sockets[socket]?.incoming = IncomingMessage()
+        if lws_frame_is_binary(socket) == 0, incoming.isBrokenText {
+            lws_close_reason(socket, LWS_CLOSE_STATUS_INVALID_PAYLOAD, nil, 0)
+            return -1
+        }
+        guard let connection = sockets[socket]?.connection else { return echo(incoming, to: socket) }
+        if let message = incoming.bytes {
+            core.received(message, from: connection, now: .monotonic)
+        } else {
+            core.receivedOversized(incoming.byteCount, from: connection, now: .monotonic)
         }
         drain()
         return 0
     }
 
-    func enqueue(_ message: [UInt8], for socket: OpaquePointer) {
-        guard let waiting = sockets[socket], !waiting.closesWhenSent else { return }
-        if waiting.queuedBytes + message.count > limits.backlogBytes {
-            sockets[socket]?.isTooSlow = true
-            // A reader that reads nothing never becomes writable: the connection ends by the clock.
-            hangUp(socket)
-            return
-        }
+    func enqueue(_ message: Outgoing, for socket: OpaquePointer) {
+        guard sockets[socket]?.closesWhenSent == false else { return }
         sockets[socket]?.queue.append(message)
-        sockets[socket]?.queuedBytes += message.count
         lws_callback_on_writable(socket)
     }
 
-    /// Writes one message, as libwebsockets allows per turn; negative closes the connection.
+    /// The other side closes: its reason is checked, since libwebsockets would send any back (RFC 6455 §7.4).
+    func closing(_ socket: OpaquePointer, _ payload: UnsafeRawBufferPointer) -> Int32 {
+        guard !payload.isEmpty else { return 0 }
+        switch payload.count < 2 ? 0 : UInt16(payload[0]) << 8 | UInt16(payload[1]) {
+        case 1000...1003, 1007...1014, 3000...4999: return 0
+        default:
+            lws_close_reason(socket, LWS_CLOSE_STATUS_PROTOCOL_ERR, nil, 0)
+            return -1
+        }
+    }
+
+    /// A reader that reads nothing never becomes writable: the connection ends by the clock.
+    func cutOff(_ socket: OpaquePointer) {
+        sockets[socket]?.isTooSlow = true
+        hangUp(socket)
+    }
+
     func closeWhenSent(_ socket: OpaquePointer) {
         sockets[socket]?.closesWhenSent = true
         // Who reads nothing does not hold the connection by that.
@@ -95,15 +108,18 @@ extension ServerLoop {
         lws_callback_on_writable(socket)
     }
 
+    /// Writes one message, as libwebsockets allows per turn; negative closes the connection.
     func sendNext(_ socket: OpaquePointer) -> Int32 {
         guard let waiting = sockets[socket], !waiting.isTooSlow else { return -1 }
         guard let message = waiting.queue.first else { return waiting.closesWhenSent ? -1 : 0 }
         sockets[socket]?.queue.removeFirst()
-        sockets[socket]?.queuedBytes -= message.count
-        guard write(message, to: socket, LWS_WRITE_TEXT) else { return -1 }
+        if let connection = waiting.connection { core.sent(to: connection) }
+        let kind = message.isBinary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT
+        guard write(message.bytes, to: socket, kind) else { return -1 }
         if waiting.queue.count > 1 || waiting.closesWhenSent { lws_callback_on_writable(socket) }
         return 0
     }
+
     /// Hands bytes to libwebsockets, which sends or keeps all of them; `false`: the connection is broken.
     @discardableResult
     func write(_ bytes: [UInt8], to socket: OpaquePointer, _ kind: lws_write_protocol) -> Bool {

@@ -21,14 +21,15 @@ final class ServerLoop: @unchecked Sendable {
     private(set) var port: UInt16 = 0
     let limits: ServerLimits
     let origins: OriginPolicy
+    let hosts: HostPolicy
     private let onNotice: @Sendable (String) -> Void
     private let stopping = Atomic(false)
     private let shared = Mutex<ServiceContext?>(nil)
     private let happened = Mutex<[BackplaneEvent]>([])
     private let backplane = Mutex<RedisBackplane?>(nil)
     private var context: OpaquePointer?
-    private let protocols = UnsafeMutablePointer<lws_protocols>.allocate(capacity: 3)
-    private let names = [strdup("http"), strdup(SignalingProtocol.subprotocol)]
+    private let protocols = UnsafeMutablePointer<lws_protocols>.allocate(capacity: 4)
+    private let names: [UnsafeMutablePointer<CChar>?]
     private let interface: UnsafeMutablePointer<CChar>?
     /// No HTTP/2: this version of libwebsockets is asked for what is tested alone.
     private let alpn = strdup("http/1.1")
@@ -59,6 +60,7 @@ final class ServerLoop: @unchecked Sendable {
         emisora_lws_silence()
         limits = settings.limits.within(descriptors: sysconf(Int32(_SC_OPEN_MAX)))
         origins = settings.origins
+        hosts = settings.hosts
         self.onNotice = onNotice
         core = Core(random: SecureRandom(), settings: settings)
         gate = ConnectionGate(limits: limits)
@@ -66,8 +68,10 @@ final class ServerLoop: @unchecked Sendable {
         self.certificateFiles = certificateFiles
         _ = self.certificateFiles?.haveChanged()
         interface = address.isWildcard ? nil : strdup(address.numeric)
-        protocols.initialize(repeating: lws_protocols(), count: 3)
-        for (index, name) in names.enumerated() {
+        let names = ["http", SignalingProtocol.subprotocol] + (settings.echoes ? [Self.echoProtocol] : [])
+        self.names = names.map { strdup($0) }
+        protocols.initialize(repeating: lws_protocols(), count: 4)
+        for (index, name) in self.names.enumerated() {
             protocols[index].name = name.map { UnsafePointer($0) }
             protocols[index].callback = serverCallback
             protocols[index].rx_buffer_size = 16_384
@@ -212,7 +216,11 @@ final class ServerLoop: @unchecked Sendable {
             // `data` is the descriptor; there is no connection of the library's yet.
             return gate.admits(peer(of: Int32(truncatingIfNeeded: Int(bitPattern: data)))) ? 0 : 1
         case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
-            let peer = peer(of: lws_get_socket_fd(socket))
+            let descriptor = lws_get_socket_fd(socket)
+            // What waits for a slow reader is to wait where it is counted: the kernel would take megabytes.
+            var kept: Int32 = 1 << 16
+            setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &kept, socklen_t(MemoryLayout<Int32>.size))
+            let peer = peer(of: descriptor)
             for stranger in gate.opened(socket, from: peer, now: .monotonic) { hangUp(stranger) }
         case LWS_CALLBACK_WSI_DESTROY:
             gate.closed(socket)
@@ -221,12 +229,18 @@ final class ServerLoop: @unchecked Sendable {
             // `data` may point to freed memory here (see above): only copied headers count.
             return confirmUpgrade(socket)
         case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-            return isSignaling(socket) ? admit(socket) : -1
+            return isSignaling(socket) ? admit(socket) : isEcho(socket) ? 0 : -1
         case LWS_CALLBACK_ESTABLISHED:
+            if isEcho(socket) {
+                establishedEcho(socket)
+                break
+            }
             guard isSignaling(socket) else { return -1 }
             established(socket)
         case LWS_CALLBACK_RECEIVE:
             return received(socket, UnsafeRawBufferPointer(start: data, count: length))
+        case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
+            return closing(socket, UnsafeRawBufferPointer(start: data, count: length))
         case LWS_CALLBACK_SERVER_WRITEABLE:
             return sendNext(socket)
         case LWS_CALLBACK_CLOSED, LWS_CALLBACK_CLOSED_HTTP:
@@ -256,10 +270,12 @@ final class ServerLoop: @unchecked Sendable {
             switch output {
             case .send(let message, let connection):
                 guard let socket = socketOfConnection[connection] else { continue }
-                enqueue(message, for: socket)
+                enqueue(Outgoing(bytes: message), for: socket)
             case .close(let connection):
                 guard let socket = socketOfConnection[connection] else { continue }
                 closeWhenSent(socket)
+            case .hangUp(let connection):
+                if let socket = socketOfConnection[connection] { cutOff(socket) }
             case .admitted(let connection):
                 if let socket = socketOfConnection[connection] { gate.became(known: socket) }
             case .respond(let response, let request):
@@ -279,8 +295,10 @@ final class ServerLoop: @unchecked Sendable {
     func forget(_ socket: OpaquePointer) {
         upgrades[socket] = nil
         if let ended = sockets.removeValue(forKey: socket) {
-            socketOfConnection[ended.connection] = nil
-            core.closed(ended.connection, now: .monotonic)
+            if let connection = ended.connection {
+                socketOfConnection[connection] = nil
+                core.closed(connection, now: .monotonic)
+            }
         }
         if let exchange = exchanges.removeValue(forKey: socket) {
             exchangeOfRequest[exchange.id] = nil
@@ -293,8 +311,10 @@ final class ServerLoop: @unchecked Sendable {
         lws_set_timeout(socket, PENDING_TIMEOUT_CLOSE_SEND, Int32(LWS_TO_KILL_ASYNC))
     }
 
-    private func isSignaling(_ socket: OpaquePointer) -> Bool {
-        lws_get_protocol(socket)?.pointee.name.map { strcmp($0, SignalingProtocol.subprotocol) == 0 } ?? false
+    private func isSignaling(_ socket: OpaquePointer) -> Bool { hasProtocol(SignalingProtocol.subprotocol, socket) }
+
+    func hasProtocol(_ name: String, _ socket: OpaquePointer) -> Bool {
+        lws_get_protocol(socket)?.pointee.name.map { strcmp($0, name) == 0 } ?? false
     }
 
     // MARK: Timers

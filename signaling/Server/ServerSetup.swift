@@ -24,6 +24,7 @@ struct ServerSetup: Sendable {
         var settings = ServerLoop.Core.Settings()
         settings.answerTimeout = configuration.answerTimeout
         settings.limits = configuration.limits
+        settings.echoes = configuration.echoes
         settings.access = AccessPolicy(
             key: secret.map(TokenKey.init), resumptionKey: try Self.resumptionKey(configuration, secret, onNotice),
             unixTime: Self.unixTime)
@@ -39,6 +40,10 @@ struct ServerSetup: Sendable {
                     "Without --secret-file or --resume-key-file, the same on every node, clients come back only to the "
                         + "node on which they were.")
             }
+        }
+        if secret == nil {
+            settings.hosts = HostPolicy(
+                own: [configuration.host] + Self.machineNames(), origins: configuration.allowedOrigins)
         }
         self.settings = settings
     }
@@ -99,6 +104,14 @@ struct ServerSetup: Sendable {
                 + "\(wanted.host). To be reached from elsewhere it needs --secret-file FILE (`openssl rand -hex 32 > FILE`; "
                 + "`emisora token` makes tokens), or --insecure-open, with which everybody may join.")
         return loopback
+    }
+
+    /// What this machine is called by itself, and by others by multicast DNS.
+    private static func machineNames() -> [String] {
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, name.count - 1) == 0 else { return [] }
+        let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return text.isEmpty ? [] : [text, text + ".local"]
     }
 
     @Sendable private static func unixTime() -> Double {

@@ -44,6 +44,8 @@ package final class SignalingServer: Sendable {
         /// The Redis server through which this one and others share their rooms; `nil`: it stands alone.
         package var redis: RedisURL?
         package var limits = ServerLimits()
+        /// Offer a subprotocol that sends every message back: for tests of the websocket layer, never for service.
+        package var echoes = false
 
         package init(
             host: String = "127.0.0.1", port: UInt16 = 8080, answerTimeout: Duration = .seconds(10),

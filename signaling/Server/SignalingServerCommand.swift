@@ -90,6 +90,9 @@ package enum SignalingServerCommand {
             case "--insecure-open":
                 guard parts.count == 1 else { return .wrong("\(name): it takes no value.") }
                 configuration.isInsecurelyOpen = true
+            case "--test-echo" where parts.count == 1:
+                // For `scripts/autobahn`; in no list of what there is.
+                configuration.echoes = true
             default:
                 guard let expected = expected[name] else {
                     let known = (expected.keys + ["--help", "--insecure-open"]).sorted().joined(separator: ", ")

@@ -341,7 +341,11 @@ enum ViewerScript {
             }
           });
           if (mine !== call) return;
-          if (now.bytes > mine.bytes && mine.bytes >= 0 && page.firstFrameMs !== null) mine.moved = now.time;
+          if (now.bytes > mine.bytes && mine.bytes >= 0 && page.firstFrameMs !== null) {
+            mine.moved = now.time;
+            // Where pictures on show are not told of.
+            if (page.state === 'stalled' && !video.requestVideoFrameCallback) show('live', '');
+          }
           mine.bytes = now.bytes;
           const before = mine.previous;
           mine.previous = now;

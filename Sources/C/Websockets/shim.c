@@ -1,3 +1,6 @@
+#define _GNU_SOURCE
+#include <poll.h>
+
 #include "CEmisoraWebsockets.h"
 
 static void fire(lws_sorted_usec_list_t *entry)
@@ -15,4 +18,10 @@ void emisora_lws_timer_schedule(struct lws_context *context, emisora_lws_timer *
 void emisora_lws_timer_cancel(emisora_lws_timer *timer)
 {
     lws_sul_cancel(&timer->entry);
+}
+
+int emisora_lws_has_hung_up(int descriptor)
+{
+    struct pollfd one = {.fd = descriptor, .events = POLLRDHUP};
+    return poll(&one, 1, 0) > 0;
 }

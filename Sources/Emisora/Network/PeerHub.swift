@@ -21,6 +21,8 @@ final class Peer {
     weak var owner: (any PeerOwner)?
     var selectedPathChanges = 0
     let use: SocketUse
+    /// Also where the connection has none: it closes the channels that are asked for.
+    var dataChannels: DataChannelLink?
     /// Sockets that only this peer uses; empty where it uses the shared ones.
     var ownSockets: [UDPSocket]
 
@@ -146,18 +148,20 @@ final class PeerHub: EventLoopClient {
 
     /// Makes a peer connection; `nil` when there are too many.
     func makePeer(
-        media: [PeerConfiguration.Media], sockets use: SocketUse, owner: any PeerOwner, now: Instant
+        media: [PeerConfiguration.Media], hasDataChannels: Bool = false, sockets use: SocketUse, owner: any PeerOwner,
+        now: Instant
     ) -> Peer? {
         guard peers.count < Self.maximumPeers, let security = try? DTLSSRTPSecurity(context: security),
             let own = use == .own ? try? bind(addresses) : []
         else { return nil }
         if usesTCP { tcp.listen(on: addresses) }
+        var configuration = PeerConfiguration(
+            media: media, wallClock: wallClock, localAddresses: (use == .own ? own : sockets).map(\.localAddress),
+            passiveAddresses: tcp.localAddresses, iceOptions: iceOptions, gathersCandidates: !endpoints.isEmpty)
+        configuration.hasDataChannels = hasDataChannels
         let engine = Engine(
-            configuration: PeerConfiguration(
-                media: media, wallClock: wallClock,
-                localAddresses: (use == .own ? own : sockets).map(\.localAddress),
-                passiveAddresses: tcp.localAddresses, iceOptions: iceOptions, gathersCandidates: !endpoints.isEmpty),
-            security: security, pacer: pacer, random: RandomSource(SecureRandom()), now: now)
+            configuration: configuration, security: security, pacer: pacer, random: RandomSource(SecureRandom()),
+            now: now)
         engine.packetTap = options.packetDump?.tap(wallClock: wallClock)
         let peer = Peer(engine: engine, owner: owner, use: use, ownSockets: own)
         peers.append(peer)
@@ -167,7 +171,9 @@ final class PeerHub: EventLoopClient {
 
     /// Says goodbye to a peer and forgets it.
     func close(_ peer: Peer, now: Instant) {
+        guard peers.contains(where: { $0 === peer }) else { return }
         peer.engine.close()
+        peer.dataChannels?.end(reason: "The connection was closed.")
         send(from: peer, now: now)
         batch.flush()
         tcp.close(peer)
@@ -221,6 +227,7 @@ final class PeerHub: EventLoopClient {
                 if case .connectionWanted(let remote) = event { connect(peer, to: remote, now: now) }
                 peer.owner?.peer(peer, didEmit: event, now: now)
             }
+            peer.dataChannels?.advance()
             peer.owner?.peerDidAdvance(peer, now: now)
             send(from: peer, now: now)
         }

@@ -10,9 +10,10 @@ import EmisoraSTUN
 /// password of it), and until then nothing else is taken from it.
 final class TCPTransport {
     private static let maximumConnections = 512
-    /// Of those that have not proven whose they are.
+    /// Of those that have not proven whose they are; beyond it the oldest gives way.
     private static let maximumStrangers = 64
-    private static let maximumStrangersFromOneAddress = 16
+    /// From one address, or one /64 of IPv6.
+    private static let maximumStrangersFromOneSite = 16
     /// A browser has two or three: one for each of our addresses, twice during a restart.
     private static let maximumConnectionsOfOnePeer = 16
 
@@ -21,6 +22,7 @@ final class TCPTransport {
     private let peerOfFragment: (String) -> Peer?
     private var listeners: [TCPListener] = []
     private var connections: [ICEPath: TCPConnection] = [:]
+    private var strangers = Strangers<ICEPath>()
     /// No connection's time is over before that.
     private(set) var nextDeadline: Instant?
 
@@ -86,6 +88,7 @@ final class TCPTransport {
         for connection in connections.values { connection.close() }
         listeners.removeAll()
         connections.removeAll()
+        strangers = Strangers()
         nextDeadline = nil
     }
 
@@ -99,12 +102,22 @@ final class TCPTransport {
     // MARK: Inside
 
     private func take(_ stream: StreamSocket) {
-        let strangers = connections.values.filter { $0.peer == nil }
-        guard connections.count < Self.maximumConnections, strangers.count < Self.maximumStrangers,
-            strangers.count(where: { $0.path.remote.ip == stream.remoteAddress.ip })
-                < Self.maximumStrangersFromOneAddress
-        else { return stream.close() }
-        add(TCPConnection(stream, peer: nil, now: SystemClock.now()))
+        let address = stream.remoteAddress.ip
+        // Somebody new is heard; who has said nothing so far has had its time.
+        if strangers.count(from: address) >= Self.maximumStrangersFromOneSite {
+            end(strangers.oldest { $0.site == address.site })
+        } else if strangers.count >= Self.maximumStrangers || connections.count >= Self.maximumConnections {
+            end(strangers.oldestOfTheMostCrowded)
+        }
+        guard connections.count < Self.maximumConnections else { return stream.close() }
+        let now = SystemClock.now()
+        let connection = TCPConnection(stream, peer: nil, now: now)
+        strangers.enter(connection.path, from: address, now: now)
+        add(connection)
+    }
+
+    private func end(_ stranger: ICEPath?) {
+        if let connection = stranger.flatMap({ connections[$0] }) { connectionDidEnd(connection) }
     }
 
     private func add(_ connection: TCPConnection) {
@@ -138,12 +151,14 @@ extension TCPTransport: TCPConnectionOwner {
             peer.engine.didDisconnect(connection.path, now: now)
             return false
         }
+        strangers.leave(connection.path)
         connection.belong(to: peer, now: now)
         return true
     }
 
     func connectionDidEnd(_ connection: TCPConnection) {
         connections[connection.path] = nil
+        strangers.leave(connection.path)
         connection.close()
         connection.peer?.engine.didDisconnect(connection.path, now: SystemClock.now())
     }

@@ -28,17 +28,21 @@ public final class Publisher: Sendable {
         /// Sizes in which a peer that takes simulcast, such as an SFU, may have the pictures, in the order of the offer;
         /// empty: one. All others get the first in full size. See ``VideoEncoding``.
         public var encodings: [VideoEncoding]
+        /// Whether subscribers may open data channels, which come by ``Publisher/dataChannels``. Without it SCTP is never
+        /// spoken with anybody.
+        public var usesDataChannels: Bool
 
         public init(
             videoBitrate: DataRate = .kilobitsPerSecond(1_500), audioBitrate: DataRate = .kilobitsPerSecond(32),
             maximumFramesPerSecond: Double? = nil, playoutDelay: ClosedRange<Duration>? = nil,
-            encodings: [VideoEncoding] = []
+            encodings: [VideoEncoding] = [], usesDataChannels: Bool = false
         ) {
             self.videoBitrate = videoBitrate
             self.audioBitrate = audioBitrate
             self.maximumFramesPerSecond = maximumFramesPerSecond
             self.playoutDelay = playoutDelay
             self.encodings = encodings
+            self.usesDataChannels = usesDataChannels
         }
     }
 
@@ -70,6 +74,7 @@ public final class Publisher: Sendable {
     private let state: Mutex<State>
     private let relay: Relay
     private let control = CaptureControl()
+    let channels = DataChannelSet()
 
     /// - Parameter name: `[A-Za-z0-9_-]{1,64}`.
     public init(
@@ -128,6 +133,17 @@ public final class Publisher: Sendable {
     /// Whether a stream or a room may have this name: 1 to 64 of `A-Z a-z 0-9 _ -`, and none of those that paths of the
     /// signaling server have.
     public static func isAllowed(name: String) -> Bool { SignalingProtocol.isValid(name: name) }
+
+    /// Data channels that subscribers open, each once; the newest 64 wait to be seen.
+    ///
+    /// ```swift
+    /// let publisher = Publisher(name: "robot", videoCapture: camera, options: .init(usesDataChannels: true))
+    /// try await session.publish(publisher)
+    /// for await channel in publisher.dataChannels {
+    ///     Task { for await message in channel.messages { steer(message) } }
+    /// }
+    /// ```
+    public var dataChannels: AsyncStream<DataChannel> { channels.incoming }
 
     // MARK: What can change while publishing
 

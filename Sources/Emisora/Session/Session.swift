@@ -52,9 +52,16 @@ public actor Session {
     /// Or connects to a WHIP or WHEP endpoint (RFC 9725), such as `https://example.org/whip/studio`: a stream that is
     /// published then goes to that server, or the stream that it has is there to be subscribed to. What the server says
     /// of itself comes with the first request, so a wrong address shows in `publish` and `subscribe`.
+    ///
+    /// Or joins a room of a Janus's VideoRoom plugin, such as `janus://127.0.0.1:8188/1234` or, by TLS,
+    /// `januss://example.org/1234`; ``JanusOptions`` is what the room may ask for. Where a proxy has Janus's websocket at a
+    /// path, that stands before the room: `januss://example.org:443/janus/1234`.
     public static func connect(to url: String, options: Options = Options()) async throws(SessionError) -> Session {
         if let endpoint = HTTPURL(url) {
             return try await open(HTTPChannel(endpoint: endpoint, options: options), options)
+        }
+        if let room = try JanusURL(url) {
+            return try await open(JanusChannel(room: room, options: options), options)
         }
         let parsed: SignalingURL
         do throws(SignalingURLError) {
@@ -72,6 +79,12 @@ public actor Session {
         let (first, second) = LoopbackChannel.pair()
         let options = Options(addresses: .loopback)
         return (try await open(first, options), try await open(second, options))
+    }
+
+    /// A session without a room and without a server: whoever wants a connection brings its offer by a way of the
+    /// application's own, see ``answer(_:sending:receiving:)``.
+    public static func standalone(options: Options = Options()) async throws(SessionError) -> Session {
+        try await open(StandaloneChannel(), options)
     }
 
     static func open(
@@ -158,6 +171,29 @@ public actor Session {
         } cancel: {
             $0.completeReceive(stream, attempt: attempt, .failure(.cancelled))
         }
+    }
+
+    /// Answers a peer's SDP offer, by which it gets a stream of ours, or sends to us, or both by one connection.
+    ///
+    /// ```swift
+    /// let session = try await Session.standalone()
+    /// try await session.publish(publisher)
+    /// let answer = try await session.answer(offer, sending: publisher, receiving: Subscriber(videoSink: myView))
+    /// ```
+    ///
+    /// The answer has the candidates of this machine's addresses, so that it is all that the peer needs; those that the
+    /// offer has are all that are known of the peer, and where it has none the peer is expected to come. Events tell what
+    /// becomes of it: `subscriberConnected` and `subscriptionConnected`, with the publisher's name, or
+    /// `main` where there is none. Data channels are the subscriber's where it wants them, else the publisher's.
+    ///
+    /// - Parameters:
+    ///   - publisher: what the peer gets; published before. `nil`: nothing.
+    ///   - subscriber: what takes that which the peer sends. `nil`: it may send nothing.
+    /// - Returns: the SDP answer.
+    public func answer(
+        _ offer: String, sending publisher: Publisher? = nil, receiving subscriber: Subscriber? = nil
+    ) async throws(SessionError) -> String {
+        try core.answer(offer, sending: publisher, receiving: subscriber)
     }
 
     /// Gives a name back; what is being received goes on.

@@ -63,6 +63,7 @@ extension SessionCore {
         for (id, peer) in publication.peers {
             channel.send(.bye(subscription: id, reason: .unpublished))
             hub?.close(peer, now: now)
+            endReception(by: peer, id)
         }
         hub?.remove(publication.fanout)
         if publication.isAnnounced || publication.announced != nil { channel.send(.unpublish(stream: publisher.name)) }
@@ -84,22 +85,12 @@ extension SessionCore {
             return channel.send(.bye(subscription: id, reason: .unpublished))
         }
         let publisher = publication.publisher
-        var media: [PeerConfiguration.Media] = []
-        if publisher.audio != nil {
-            let isStereo = (publisher.audioCapture?.format.channels ?? 1) > 1
-            media.append(.init(.audio, sends: true, receives: false, isStereo: isStereo))
-        }
-        if let video = publisher.video {
-            var pictures = PeerConfiguration.Media(
-                .video, sends: true, receives: false, playoutDelay: publisher.options.playoutDelay)
-            let encodings = video.layers?.encodings ?? []
-            pictures.encodings = encodings.map(\.rid)
-            pictures.mainEncoding = VideoEncoding.main(of: encodings)
-            media.append(pictures)
-        }
-        guard let peer = hub?.makePeer(media: media, sockets: .shared, owner: self, now: now) else {
-            return channel.send(.bye(subscription: id, reason: .tooManySubscribers))
-        }
+        guard
+            let peer = hub?.makePeer(
+                media: Self.media(of: publisher), hasDataChannels: publisher.options.usesDataChannels,
+                sockets: .shared, owner: self, now: now)
+        else { return channel.send(.bye(subscription: id, reason: .tooManySubscribers)) }
+        if publisher.options.usesDataChannels { attach(publisher, to: peer) }
         do throws(SDPError) {
             if offer.isEmpty {
                 channel.send(.offer(subscription: id, sdp: try peer.engine.makeOffer()))
@@ -113,6 +104,30 @@ extension SessionCore {
         }
         if let old = publications[stream]?.peers.updateValue(peer, forKey: id) { hub?.close(old, now: now) }
         publication.fanout.add(peer, id: id, now: now)
+    }
+
+    /// Channels of the peer are shown to the publisher.
+    func attach(_ publisher: Publisher, to peer: Peer) {
+        peer.dataChannels = DataChannelLink(loop: loop, engine: peer.engine) { [channels = publisher.channels] in
+            channels.accept($0)
+        }
+    }
+
+    static func media(of publisher: Publisher) -> [PeerConfiguration.Media] {
+        var media: [PeerConfiguration.Media] = []
+        if publisher.audio != nil {
+            let isStereo = (publisher.audioCapture?.format.channels ?? 1) > 1
+            media.append(.init(.audio, sends: true, receives: false, isStereo: isStereo))
+        }
+        if let video = publisher.video {
+            var pictures = PeerConfiguration.Media(
+                .video, sends: true, receives: false, playoutDelay: publisher.options.playoutDelay)
+            let encodings = video.layers?.encodings ?? []
+            pictures.encodings = encodings.map(\.rid)
+            pictures.mainEncoding = VideoEncoding.main(of: encodings)
+            media.append(pictures)
+        }
+        return media
     }
 
     func delivery(to peer: Peer) -> (stream: String, id: String)? {

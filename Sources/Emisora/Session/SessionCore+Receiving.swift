@@ -88,7 +88,9 @@ extension SessionCore {
     func handleIngest(_ id: String, stream: String, offer: String, now: Instant) {
         let name: String? = receivers[stream] == nil ? nil : stream
         guard let subscriber = receivers[name]?.waiting,
-            let peer = hub?.makePeer(media: Self.media(of: subscriber), sockets: .own, owner: self, now: now)
+            let peer = hub?.makePeer(
+                media: Self.media(of: subscriber), hasDataChannels: subscriber.wantsDataChannels, sockets: .own,
+                owner: self, now: now)
         else { return channel.send(.bye(subscription: id, reason: .tooManySubscribers)) }
         do throws(SDPError) {
             let answer = try peer.engine.answer(offer: offer, now: now)
@@ -101,6 +103,7 @@ extension SessionCore {
             }
             receivers[name]?.waiting = nil
             let reception = Reception(subscriber: subscriber, peer: peer, now: now)
+            attach(subscriber.channels, to: peer)
             hub?.add(reception)
             subscriptions[id] = Subscription(stream: stream, reception: reception)
             channel.send(.answer(subscription: id, sdp: answer))

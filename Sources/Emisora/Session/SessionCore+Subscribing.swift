@@ -16,12 +16,18 @@ extension SessionCore {
     ) {
         let now = SystemClock.now()
         guard let hub else { return completion(.failure(.invalidState("The session is closed."))) }
-        guard let peer = hub.makePeer(media: Self.media(of: subscriber), sockets: .own, owner: self, now: now) else {
+        guard
+            let peer = hub.makePeer(
+                media: Self.media(of: subscriber), hasDataChannels: subscriber.wantsDataChannels, sockets: .own,
+                owner: self, now: now)
+        else {
             return completion(.failure(.system("The session has too many connections.")))
         }
         let reception = Reception(subscriber: subscriber, peer: peer, now: now)
         do {
             try begin(subscriber, id: id)
+            // Not before: one that is in use has its channels by another connection.
+            attach(subscriber.channels, to: peer)
             let offer = offerer == .publisher ? "" : try peer.engine.makeOffer()
             hub.add(reception)
             subscriptions[id] = Subscription(stream: stream, reception: reception, answered: completion)
@@ -33,6 +39,13 @@ extension SessionCore {
         schedule(after: channel.answerTimeout) { [weak self] in
             self?.failUnanswered(id)
         }
+    }
+
+    /// Channels that wait are opened, and those of the peer are shown.
+    func attach(_ channels: DataChannelSet, to peer: Peer) {
+        let link = DataChannelLink(loop: loop, engine: peer.engine) { [weak channels] in channels?.accept($0) }
+        peer.dataChannels = link
+        channels.attach(link)
     }
 
     static func media(of subscriber: Subscriber) -> [PeerConfiguration.Media] {
@@ -82,6 +95,7 @@ extension SessionCore {
         else { return }
         channel.send(.bye(subscription: id, reason: .bye))
         finish(subscription)
+        endDelivery(by: subscription.reception.peer, id, reason: "The subscription was ended.")
     }
 
     func finish(_ subscription: Subscription) {
@@ -97,6 +111,7 @@ extension SessionCore {
         completeSubscribe(id, .failure(error))
         guard let subscription = subscriptions.removeValue(forKey: id) else { return }
         finish(subscription)
+        endDelivery(by: subscription.reception.peer, id, reason: reason)
         emit(.subscriptionEnded(stream: subscription.stream, reason: reason))
     }
 

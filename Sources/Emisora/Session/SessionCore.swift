@@ -27,6 +27,8 @@ final class SessionCore: @unchecked Sendable {
         /// Which call of `publish` waits for it: the timer and the cancellation of another one leave it alone.
         var attempt = 0
         var isAnnounced = false
+        /// Another attempt follows, since the name was taken.
+        var waitsToBeAnnounced = false
     }
 
     /// A stream that we receive.
@@ -157,6 +159,7 @@ final class SessionCore: @unchecked Sendable {
         case .connected: break
         case .iceServers(let servers): hub?.addRoomServers(servers.map(ICEServer.init), now: SystemClock.now())
         case .message(let message): handle(message, now: SystemClock.now())
+        case .notice(let text): emit(.serverReported(text))
         case .disconnected(let reason):
             isWelcome = false
             lastLoss = reason.description
@@ -185,7 +188,7 @@ final class SessionCore: @unchecked Sendable {
         case .welcome(_, let id, _, let streams, let servers, let ticket):
             hub?.setRoomServers(servers.map(ICEServer.init), now: now)
             if wasWelcome { hub?.refreshServers(now: now) }
-            handleWelcome(id, streams, grace: .nanoseconds(Int64(min(ticket?.grace ?? 0, 3600) * 1e9)))
+            handleWelcome(id, streams, grace: .seconds(ticket?.grace ?? 0))
         case .streamPublished(let stream):
             unconfirmedStreams.remove(stream.stream)
             roomStreams.removeAll { $0.stream == stream.stream }
@@ -244,8 +247,13 @@ final class SessionCore: @unchecked Sendable {
     }
 
     private func announceAgain(_ name: String) {
+        // A refusal does not say which stream it is about.
+        guard publications[name]?.waitsToBeAnnounced == false else { return }
+        publications[name]?.waitsToBeAnnounced = true
         schedule(after: .seconds(1)) { [weak self] in
-            guard let self, isWelcome, publications[name] != nil,
+            guard let self else { return }
+            publications[name]?.waitsToBeAnnounced = false
+            guard isWelcome, publications[name] != nil,
                 !roomStreams.contains(where: { $0.stream == name && $0.publisher == participantID })
             else { return }
             channel.send(.publish(stream: name))
@@ -283,12 +291,13 @@ final class SessionCore: @unchecked Sendable {
 
 extension SessionCore: PeerOwner {
     func peer(_ peer: Peer, didEmit event: PeerEvent, now: Instant) {
-        if let id = subscriptions.first(where: { $0.value.reception.peer === peer })?.key {
-            if handlePathEvent(event, of: id, peer) { return }
-            handle(event, ofSubscription: id)
-        } else if let (name, id) = delivery(to: peer) {
-            if handlePathEvent(event, of: id, peer) { return }
-            handle(event, ofDelivery: id, stream: name, peer: peer, now: now)
+        // One connection may go both ways.
+        let receiving = subscriptions.first { $0.value.reception.peer === peer }?.key
+        let sending = delivery(to: peer)
+        guard let id = receiving ?? sending?.id, !handlePathEvent(event, of: id, peer) else { return }
+        if let receiving { handle(event, ofSubscription: receiving) }
+        if let sending, delivery(to: peer) != nil {
+            handle(event, ofDelivery: sending.id, stream: sending.stream, peer: peer, now: now)
         }
     }
 

@@ -21,7 +21,7 @@ public enum SessionError: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .invalidURL(let url):
             "\(url) is no session URL; it should look like ws://127.0.0.1:8080/ROOM or wss://HOST/ROOM, or http(s)://HOST/… "
-                + "of a WHIP or WHEP endpoint."
+                + "of a WHIP or WHEP endpoint, or janus://HOST:PORT/ROOM."
         case .connectFailed(let reason): reason
         case .refused(let code, let message): "The server refused (\(code)): \(message)"
         case .cancelled: "The task was cancelled."

@@ -18,6 +18,8 @@ public enum SessionEvent: Sendable {
     case subscriberFailed(stream: String, reason: String)
     /// A STUN or TURN server cannot be used, with what can be done about it. The others go on.
     case iceServerFailed(url: String, reason: String)
+    /// What a server says of how it goes, such as that it gets no pictures of ours: a sentence for a person.
+    case serverReported(String)
     /// A stream that we receive came through.
     case subscriptionConnected(stream: String)
     /// A stream that we received is over.

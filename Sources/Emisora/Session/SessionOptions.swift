@@ -45,6 +45,8 @@ extension Session {
         /// The access token that the signaling server asks for: a JWT, as `emisora token` makes it. It is sent to that
         /// server alone when the room is joined, again after a lost connection, and printed nowhere.
         public var token: String?
+        /// What a room of a Janus asks for (`janus:` URLs).
+        public var janus: JanusOptions
         /// How often in a row the session tries to come back to its room after its connection was lost; 0: not at all.
         /// After that many failures it ends (``SessionEndReason/retriesExhausted(attempts:reason:)``), and media with it.
         /// `nil`: for ever, while media goes on.
@@ -59,7 +61,7 @@ extension Session {
             ports: ClosedRange<UInt16>? = nil, usesTCPCandidates: Bool = true, natAddresses: [IPAddress] = [],
             certificateAuthorities: String? = nil, certificateFile: String? = nil,
             packetDump: PacketDump? = nil, token: String? = nil, maxAutoRetry: Int? = nil,
-            autoRetryDelay: Duration = .milliseconds(250)
+            autoRetryDelay: Duration = .milliseconds(250), janus: JanusOptions = JanusOptions()
         ) {
             self.addresses = addresses
             self.connectTimeout = connectTimeout
@@ -72,6 +74,7 @@ extension Session {
             self.certificateFile = certificateFile
             self.packetDump = packetDump
             self.token = token
+            self.janus = janus
             self.maxAutoRetry = maxAutoRetry
             self.autoRetryDelay = autoRetryDelay
         }

@@ -30,8 +30,7 @@ final class ServerChannel: SignalingChannel {
         self.url = url
         var settings = SignalingClient.Settings()
         settings.token = options.token.map(BearerToken.init)
-        settings.reconnect = ReconnectSchedule(
-            firstDelay: options.autoRetryDelay, maximumAttempts: options.maxAutoRetry.map { max(0, $0) })
+        settings.reconnect = ReconnectSchedule(options)
         settings.certificateAuthorities = options.certificateAuthorities
         self.settings = settings
     }
@@ -48,5 +47,11 @@ final class ServerChannel: SignalingChannel {
 
     func close() {
         client.withLock { $0.take() }?.close()
+    }
+}
+
+extension ReconnectSchedule {
+    init(_ options: Session.Options) {
+        self.init(firstDelay: options.autoRetryDelay, maximumAttempts: options.maxAutoRetry.map { max(0, $0) })
     }
 }

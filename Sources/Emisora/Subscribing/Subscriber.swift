@@ -23,6 +23,7 @@ public final class Subscriber: Sendable {
     /// How the stream is received; fixed when the subscriber is made.
     public let options: Options
     private let hooks = Mutex(Hooks())
+    let channels = DataChannelSet()
 
     private struct Hooks {
         var needsKeyFrame: (@Sendable () -> Void)?
@@ -78,6 +79,22 @@ public final class Subscriber: Sendable {
     private func needKeyFrame() {
         hooks.withLock { $0.needsKeyFrame }?()
     }
+
+    /// Makes a data channel with the publisher, also before the subscription, with which it then opens: ask for the first
+    /// before, or set ``Options/usesDataChannels``, so that the connection has them. It takes them where
+    /// ``Publisher/Options/usesDataChannels`` is set; else the channel is closed.
+    ///
+    /// - Throws: ``DataChannel/Failure/textTooLong(limit:)``, ``DataChannel/Failure/tooManyChannels(limit:)``.
+    public func makeDataChannel(
+        label: String, options: DataChannel.Options = DataChannel.Options()
+    ) throws(DataChannel.Failure) -> DataChannel {
+        try channels.make(label: label, options: options)
+    }
+
+    /// Data channels that the publisher opens, each once; the newest 64 wait to be seen.
+    public var dataChannels: AsyncStream<DataChannel> { channels.incoming }
+
+    var wantsDataChannels: Bool { options.usesDataChannels || channels.isWanted }
 
     /// From the call of `subscribe` to the first decoded picture; `nil` before.
     public var timeToFirstFrame: Duration? {

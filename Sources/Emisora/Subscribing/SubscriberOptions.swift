@@ -29,6 +29,10 @@ extension Subscriber {
         /// Of the frames that the audio sink gets: 1, or 2, which asks the publisher for stereo (RFC 7587 §6.1 `stereo`).
         public var audioChannels: Int
 
+        /// Whether the connection has data channels. Those that are made with ``Subscriber/makeDataChannel(label:options:)``
+        /// before the subscription bring them anyway.
+        public var usesDataChannels = false
+
         /// - Parameter audioChannels: other values are taken for the nearest of 1 and 2.
         public init(audioChannels: Int = 1) {
             self.audioChannels = min(2, max(1, audioChannels))

@@ -61,6 +61,9 @@ package final class DTLSTransport {
     private var retransmitAt: Instant?
     private var maximumTransmissionUnit: Int
     private var silentTimeouts = 0
+    /// What the peer sent beside the handshake, while anybody takes it.
+    private var received: [[UInt8]] = []
+    private var receiveBuffer: [UInt8] = []
 
     package init(context: DTLSContext, maximumTransmissionUnit: Int = maximumTransmissionUnit) throws(DTLSError) {
         ERR_clear_error()
@@ -183,6 +186,28 @@ package final class DTLSTransport {
         events.isEmpty ? nil : events.removeFirst()
     }
 
+    // MARK: Application data
+
+    /// Whether records of the peer's are kept for `pollApplicationData`; else they are dropped as they come.
+    package var takesApplicationData = false
+    /// One datagram of the peer's has few records; what nobody fetches is lost, as on any path.
+    private static let receivedLimit = 64
+    private static let maximumRecordByteCount = 16_384
+
+    /// Seals bytes as one record, which `pollTransmit` gives.
+    ///
+    /// - Returns: Whether it was; never before the peer's Finished has come and its certificate matched.
+    package func send(_ bytes: [UInt8]) -> Bool {
+        guard case .connected = state, !bytes.isEmpty, let count = Int32(exactly: bytes.count) else { return false }
+        ERR_clear_error()
+        defer { ERR_clear_error() }
+        return bytes.withUnsafeBytes { SSL_write(ssl, $0.baseAddress, count) } == count
+    }
+
+    package func pollApplicationData() -> [UInt8]? {
+        received.isEmpty ? nil : received.removeFirst()
+    }
+
     /// Sends `close_notify`; drain `pollTransmit` afterwards.
     package func close() {
         switch state {
@@ -220,17 +245,24 @@ package final class DTLSTransport {
         updateRetransmission(now: now)
     }
 
-    /// After the handshake only alerts and repeated flights come; application data (a data channel) is not ours yet.
+    /// After the handshake come alerts, repeated flights, and application data, which counts once the peer is known.
     private func readRecords() {
         switch state {
         case .awaitingFingerprint, .connected: break
         case .idle, .handshaking, .closed, .failed: return
         }
-        var scratch = (UInt64(0), UInt64(0), UInt64(0), UInt64(0))
+        if receiveBuffer.isEmpty {
+            receiveBuffer = [UInt8](repeating: 0, count: takesApplicationData ? Self.maximumRecordByteCount : 32)
+        }
         // Bounded: one datagram holds few records.
-        for _ in 0..<64 {
-            let count = withUnsafeMutableBytes(of: &scratch) { SSL_read(ssl, $0.baseAddress, Int32($0.count)) }
-            if count > 0 { continue }
+        for _ in 0..<Self.receivedLimit {
+            let count = receiveBuffer.withUnsafeMutableBytes { SSL_read(ssl, $0.baseAddress, Int32($0.count)) }
+            if count > 0 {
+                if takesApplicationData, isConnected, received.count < Self.receivedLimit {
+                    received.append(Array(receiveBuffer[..<Int(count)]))
+                }
+                continue
+            }
             switch SSL_get_error(ssl, count) {
             case SSL_ERROR_ZERO_RETURN:
                 state = .closed

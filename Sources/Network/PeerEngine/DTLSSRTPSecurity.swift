@@ -80,6 +80,21 @@ package struct DTLSSRTPSecurity: TransportSecurity {
         }
     }
 
+    package var takesApplicationData: Bool {
+        get { transport.takesApplicationData }
+        set { transport.takesApplicationData = newValue }
+    }
+
+    package var canSendApplicationData: Bool { transport.isConnected }
+
+    package mutating func sendApplicationData(_ bytes: [UInt8]) -> Bool {
+        transport.send(bytes)
+    }
+
+    package mutating func pollApplicationData() -> [UInt8]? {
+        transport.pollApplicationData()
+    }
+
     package mutating func close() {
         transport.close()
         outbound = nil

@@ -31,6 +31,8 @@ package struct PeerConfiguration: Sendable {
     }
 
     package var media: [Media]
+    /// Whether data channels are offered, and taken where they are offered.
+    package var hasDataChannels = false
     /// Maps monotonic time to NTP time for sender reports.
     package var wallClock: WallClock
     /// Addresses of the sockets that can be sent from, best first.

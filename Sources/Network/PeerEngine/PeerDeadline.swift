@@ -13,6 +13,8 @@ package struct PeerDeadline: Equatable, Sendable {
         case videoReceiver
         /// Feedback on what arrives: transport-wide, REMB.
         case receiveControl
+        /// SCTP's timers.
+        case dataChannels
         /// The pacer lets the next packet go.
         case pacing
         /// The congestion control's own interval.
@@ -47,6 +49,7 @@ extension PeerEngine {
         // What cannot be sent without a path is not waited for.
         guard isReadyForMedia else { return next }
         add(silence.deadline, .silence)
+        if security.canSendApplicationData { add(dataChannels?.nextDeadline, .dataChannels) }
         add(receiving.nextDeadline, .receiveControl)
         add(sending.nextPacketAt, .pacing)
         add(sending.nextIntervalAt, .sendControl)

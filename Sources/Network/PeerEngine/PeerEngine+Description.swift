@@ -95,6 +95,7 @@ extension PeerEngine {
         negotiated = session
         makeStreams(session)
         negotiatedWishes = wishes(in: session)
+        connectDataChannels(now: now)
         remoteFingerprints = remote.fingerprints
         configureReceiving(session, now: now)
         isToldOfEachPacket =

@@ -2,6 +2,7 @@ import EmisoraCore
 import EmisoraCrypto
 import EmisoraICE
 import EmisoraRTP
+import EmisoraSCTP
 import EmisoraSDP
 
 /// One peer connection without socket, thread or clock: ICE, transport security and media streams behind one surface.
@@ -73,6 +74,8 @@ package final class PeerEngine<Security: TransportSecurity> {
     package var maximumBitrate: DataRate?
     var receiving = ReceiveControl()
     var playout = PlayoutControl()
+    /// `nil` where they are not wanted.
+    var dataChannels: DataChannels?
     /// Volume of the sound that came last, where the sender tells it.
     var remoteAudioLevel: HeaderExtensionValues.AudioLevel?
 
@@ -89,9 +92,11 @@ package final class PeerEngine<Security: TransportSecurity> {
         if !configuration.gathersCandidates { ice.endLocalCandidates(now: now) }
         cname = RandomToken.make(length: 16, using: &random)
         tracks = configuration.media.map { Self.track($0, using: &random) }
-        negotiation = OfferAnswerMachine(
-            configuration: MediaConfiguration(tracks: tracks, cname: cname, streamID: "emisora"),
-            sessionID: random.next())
+        var media = MediaConfiguration(tracks: tracks, cname: cname, streamID: "emisora")
+        media.hasDataChannels = configuration.hasDataChannels
+        negotiation = OfferAnswerMachine(configuration: media, sessionID: random.next())
+        dataChannels = configuration.hasDataChannels ? DataChannels() : nil
+        self.security.takesApplicationData = configuration.hasDataChannels
         reports = RTCPSchedule(now: now, using: &random)
         sending = SendControl(now: now)
         self.random = random
@@ -171,6 +176,7 @@ package final class PeerEngine<Security: TransportSecurity> {
         ice.handleTimeout(now: now)
         security.handleTimeout(now: now)
         videoReceiver?.handleTimeout(now: now)
+        dataChannels?.handleTimeout(now: now)
         handleSendTimeout(now: now)
         if security.isEstablished, reports.isDue(now: now) {
             isReportDue = true
@@ -195,8 +201,8 @@ package final class PeerEngine<Security: TransportSecurity> {
         let byteCount =
             isGoodbyeDue
             ? pollGoodbye(into: &buffer, now: now)
-            : pollSecurity(into: &buffer, now: now) ?? pollReport(into: &buffer, now: now)
-                ?? pollMedia(into: &buffer, now: now)
+            : pollSecurity(into: &buffer, now: now) ?? pollDataChannels(into: &buffer, now: now)
+                ?? pollReport(into: &buffer, now: now) ?? pollMedia(into: &buffer, now: now)
         return byteCount.map { path.transmit(byteCount: $0) }
     }
 
@@ -205,6 +211,7 @@ package final class PeerEngine<Security: TransportSecurity> {
         guard state != .closed else { return }
         lastPath = ice.selectedPath
         isGoodbyeDue = lastPath != nil
+        closeDataChannels(reason: "The connection was closed.")
         ice.close()
         enter(.closed, reason: "")
     }
@@ -236,6 +243,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     func enter(_ new: PeerConnectionState, reason: String) {
         guard new != state, state != .closed else { return }
         state = new
+        if new == .failed || new == .closed { closeDataChannels(reason: reason) }
         events.append(.stateChanged(new, reason: reason))
     }
 
@@ -266,6 +274,7 @@ package final class PeerEngine<Security: TransportSecurity> {
                 isReportDue = true
                 enter(.connected, reason: "")
                 beginLayers()
+                connectDataChannels(now: now)
             case .failed(let reason):
                 ice.close()
                 enter(.failed, reason: reason)
@@ -274,6 +283,7 @@ package final class PeerEngine<Security: TransportSecurity> {
                 enter(.closed, reason: "The peer said goodbye.")
             }
         }
+        takeApplicationData(now: now)
     }
 }
 

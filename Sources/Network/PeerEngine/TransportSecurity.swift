@@ -42,6 +42,14 @@ package protocol TransportSecurity {
     mutating func handleTimeout(now: Instant)
     mutating func pollTransmit(into buffer: inout MutableRawSpan) -> Int?
     mutating func pollEvent() -> TransportSecurityEvent?
+    /// Whether application data of the peer's is kept for `pollApplicationData`.
+    var takesApplicationData: Bool { get set }
+    /// Whether `sendApplicationData` works: later than `isEstablished` where media may start early.
+    var canSendApplicationData: Bool { get }
+    /// Seals bytes as one record for `pollTransmit`; `false` where that cannot be.
+    mutating func sendApplicationData(_ bytes: [UInt8]) -> Bool
+    /// One record of the peer's, authenticated.
+    mutating func pollApplicationData() -> [UInt8]?
     /// Says goodbye to the peer; what `pollTransmit` gives afterwards is still to be sent.
     mutating func close()
 

@@ -84,6 +84,19 @@ struct AttributeReader {
                 throw malformed("a=simulcast needs send or recv and up to \(RIDLine.maximumCount) streams")
             }
             section.simulcast = simulcast
+        case "sctp-port":
+            guard let port: UInt16 = SDPText.decimal(value) else { throw malformed("a=sctp-port needs a port") }
+            section.sctpPort = port
+        case "max-message-size":
+            guard let size: UInt64 = SDPText.decimal(value) else {
+                throw malformed("a=max-message-size needs a number of bytes")
+            }
+            section.maximumMessageSize = size
+        case "sctpmap":
+            guard let map = SCTPMap(parsing: value) else {
+                throw malformed("a=sctpmap needs a port and an application")
+            }
+            section.sctpMap = map
         default: break
         }
     }

@@ -56,6 +56,8 @@ package struct MediaConfiguration: Hashable, Sendable {
     package var cname: String
     /// The MediaStream id that ties audio and video together for a browser.
     package var streamID: String
+    /// Data channels are offered, and taken where they are offered.
+    package var hasDataChannels = false
 
     package init(tracks: [Track], cname: String, streamID: String) {
         self.tracks = tracks

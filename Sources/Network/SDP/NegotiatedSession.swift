@@ -69,6 +69,21 @@ package struct NegotiatedSession: Hashable, Sendable {
         package var maximumBitrate: Int?
     }
 
+    /// Data channels (RFC 8841).
+    package struct Data: Hashable, Sendable {
+        /// Where the m-line stands in both descriptions.
+        package var index: Int
+        package var remotePort: UInt16
+        /// The largest message that the peer takes, in bytes: 0 for any, `nil` where it says nothing.
+        package var maximumMessageSize: UInt64?
+
+        package init(index: Int, remotePort: UInt16, maximumMessageSize: UInt64?) {
+            self.index = index
+            self.remotePort = remotePort
+            self.maximumMessageSize = maximumMessageSize
+        }
+    }
+
     package enum DTLSRole: Hashable, Sendable {
         case client
         case server
@@ -84,6 +99,8 @@ package struct NegotiatedSession: Hashable, Sendable {
     /// Whether the peer takes candidates one by one (`a=ice-options:trickle`, RFC 8840 §4.1.3).
     package var supportsTrickle: Bool
     package var dtlsRole: DTLSRole
+    /// `nil` without data channels.
+    package var data: Data?
 
     package func media(_ kind: MediaConfiguration.Kind) -> Media? { media.first { $0.kind == kind } }
 

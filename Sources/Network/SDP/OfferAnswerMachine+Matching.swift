@@ -14,15 +14,12 @@ extension OfferAnswerMachine {
     {
         var best: [MediaConfiguration.Kind: (rank: Int, index: Int, codec: CodecFormats)] = [:]
         for (index, section) in offer.media.enumerated() {
-            guard section.port != 0 || (section.isBundleOnly && !offer.bundle.isEmpty), section.isRTCPMultiplexed,
+            guard Self.isUsable(section, in: offer), section.isRTCPMultiplexed,
                 Self.isKnownProtocol(section.protocolName), let track = configuration.track(section.kind),
-                offer.bundle.isEmpty || section.mid.map(offer.bundle.contains) == true,
                 let codec = CodecFormats(in: section, for: track)
             else { continue }
-            let isOurs =
-                if let local, index < local.media.count { !local.media[index].isRejected } else { false }
             let flows = Self.direction(track, remote: section) != .inactive
-            let rank = (isOurs ? 2 : 0) + (flows ? 1 : 0)
+            let rank = (isOurs(index) ? 2 : 0) + (flows ? 1 : 0)
             if let known = best[track.kind], known.rank >= rank { continue }
             best[track.kind] = (rank, index, codec)
         }
@@ -40,6 +37,36 @@ extension OfferAnswerMachine {
         // Without BUNDLE each m-line would need a transport of its own; the first one gets ours.
         if offer.bundle.isEmpty, let first = accepted.keys.min() { accepted = accepted.filter { $0.key == first } }
         return accepted
+    }
+
+    /// The m-line for data channels that we take: the one that is ours already, else the first that can be used. Without
+    /// BUNDLE it would need a transport of its own where media has ours.
+    func acceptedData(of offer: SessionDescription, besides hasMedia: Bool) -> Int? {
+        guard configuration.hasDataChannels, !(offer.bundle.isEmpty && hasMedia) else { return nil }
+        let usable = offer.media.indices.filter { index in
+            Self.isUsable(offer.media[index], in: offer) && DataChannelSection.remotePort(in: offer.media[index]) != nil
+        }
+        return usable.first(where: isOurs) ?? usable.first
+    }
+
+    /// Neither rejected nor outside of the bundle.
+    private static func isUsable(_ section: MediaSection, in offer: SessionDescription) -> Bool {
+        (section.port != 0 || (section.isBundleOnly && !offer.bundle.isEmpty))
+            && (offer.bundle.isEmpty || section.mid.map(offer.bundle.contains) == true)
+    }
+
+    /// Whether we have that m-line in use.
+    private func isOurs(_ index: Int) -> Bool {
+        if let local, index < local.media.count { !local.media[index].isRejected } else { false }
+    }
+
+    /// What the peer's section for data channels says.
+    static func data(in remote: MediaSection, index: Int) throws(SDPError) -> NegotiatedSession.Data {
+        guard let port = DataChannelSection.remotePort(in: remote) else {
+            throw .invalid(reason: "its section for data channels has no SCTP port or application that could be used")
+        }
+        return NegotiatedSession.Data(
+            index: index, remotePort: port, maximumMessageSize: remote.maximumMessageSize)
     }
 
     static func direction(_ track: MediaConfiguration.Track, remote: MediaSection) -> MediaDirection {
@@ -71,6 +98,7 @@ extension OfferAnswerMachine {
         }
         guard !answered.isRejected else { return }
         guard !offered.isRejected else { throw .invalid(reason: "the answer accepts a media section that is closed") }
+        if answered.kind == DataChannelSection.kind { return }
         guard answered.isRTCPMultiplexed else { throw .invalid(reason: "the answer lacks a=rtcp-mux") }
         guard answered.formats.allSatisfy(offered.formats.contains) else {
             throw .invalid(reason: "the answer has a payload type that the offer has not")

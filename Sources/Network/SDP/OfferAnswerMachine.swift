@@ -26,6 +26,8 @@ package struct OfferAnswerMachine: Sendable {
     private var dtlsRole: NegotiatedSession.DTLSRole?
     /// Kinds that the peer refused or took away; they are offered again when they are configured anew.
     private var stopped: Set<MediaConfiguration.Kind> = []
+    /// The peer refused or took away data channels.
+    private var hasStoppedData = false
     /// The simulcast that the peer took when it last wanted to receive.
     private var agreedLayers: [MediaConfiguration.Kind: [NegotiatedSession.SendLayer]] = [:]
     /// No mid of this session was ever as large a number.
@@ -57,6 +59,12 @@ package struct OfferAnswerMachine: Sendable {
         configuration.tracks = tracks
     }
 
+    /// Whether data channels are wanted; the next offer tells the peer.
+    package mutating func setDataChannels(_ isWanted: Bool) {
+        if isWanted, !configuration.hasDataChannels { hasStoppedData = false }
+        configuration.hasDataChannels = isWanted
+    }
+
     // MARK: Offering
 
     package mutating func makeOffer(transport: TransportParameters) throws(SDPError) -> String {
@@ -69,14 +77,11 @@ package struct OfferAnswerMachine: Sendable {
         offer.bundle = offer.media.filter { !$0.isRejected }.compactMap(\.mid)
         for track in configuration.tracks where !stopped.contains(track.kind) && !Self.has(track.kind, offer.media) {
             let mid = unusedMid()
-            let section = offeredSection(track, mid: mid, behind: offer.media)
-            // The place of an m-line that is closed is used again (RFC 9429 §5.2.2), else the end.
-            if let place = offer.media.firstIndex(where: \.isRejected) {
-                offer.media[place] = section
-            } else {
-                offer.media.append(section)
-            }
-            offer.bundle.append(mid)
+            Self.place(offeredSection(track, mid: mid, behind: offer.media), in: &offer)
+        }
+        let hasData = offer.media.contains { $0.kind == DataChannelSection.kind && !$0.isRejected }
+        if configuration.hasDataChannels, !hasStoppedData, !hasData {
+            Self.place(DataChannelSection.offered(mid: unusedMid()), in: &offer)
         }
         guard !offer.media.isEmpty, negotiated != nil || !offer.bundle.isEmpty else {
             throw .invalid(reason: "there is nothing to offer")
@@ -91,6 +96,16 @@ package struct OfferAnswerMachine: Sendable {
         return offer.text
     }
 
+    /// The place of an m-line that is closed is used again (RFC 9429 §5.2.2), else the end.
+    private static func place(_ section: MediaSection, in offer: inout SessionDescription) {
+        if let place = offer.media.firstIndex(where: \.isRejected) {
+            offer.media[place] = section
+        } else {
+            offer.media.append(section)
+        }
+        if let mid = section.mid { offer.bundle.append(mid) }
+    }
+
     package mutating func setRemoteAnswer(_ text: String) throws(SDPError) -> NegotiatedSession {
         guard signalingState == .haveLocalOffer, var local else {
             throw .wrongState(reason: "An answer arrived, but no offer of ours is open.")
@@ -102,12 +117,18 @@ package struct OfferAnswerMachine: Sendable {
         }
         var media: [NegotiatedSession.Media] = []
         var accepted: [MediaSection] = []
+        var data: NegotiatedSession.Data?
         for (index, answered) in answer.media.enumerated() {
             let offered = local.media[index]
             try Self.check(answered, against: offered)
             guard !answered.isRejected else {
                 // It stays in its place, closed (RFC 9429 §5.2.2).
                 local.media[index] = Self.rejected(offered)
+                continue
+            }
+            if offered.kind == DataChannelSection.kind {
+                data = try Self.data(in: answered, index: index)
+                accepted.append(answered)
                 continue
             }
             guard let track = configuration.track(answered.kind),
@@ -126,7 +147,7 @@ package struct OfferAnswerMachine: Sendable {
             media.append(one)
             accepted.append(answered)
         }
-        let session: NegotiatedSession
+        var session: NegotiatedSession
         if accepted.isEmpty {
             session = try withoutMedia()
         } else {
@@ -137,6 +158,7 @@ package struct OfferAnswerMachine: Sendable {
             let role = try roleAsOfferer(answeredSetup: transportSection.setup)
             session = try Self.session(media: media, transport: transportSection, remote: answer, role: role)
         }
+        session.data = data
         conclude(session, local: local)
         signalingState = .stable
         return session
@@ -146,6 +168,7 @@ package struct OfferAnswerMachine: Sendable {
     private func withoutMedia() throws(SDPError) -> NegotiatedSession {
         guard var session = negotiated else { throw .noCommonCodec }
         session.media = []
+        session.data = nil
         return session
     }
 
@@ -163,6 +186,11 @@ package struct OfferAnswerMachine: Sendable {
             stopped.remove(kind)
             // While the peer does not want to receive it says nothing of its simulcast.
             if media.direction.sends { agreedLayers[kind] = media.sendLayers }
+        }
+        if session.data != nil {
+            hasStoppedData = false
+        } else if local.media.contains(where: { $0.kind == DataChannelSection.kind && $0.isRejected }) {
+            hasStoppedData = true
         }
         for mid in local.media.compactMap(\.mid) {
             guard let number: Int = SDPText.decimal(Substring(mid)), number < 1_000_000 else { continue }
@@ -189,7 +217,8 @@ package struct OfferAnswerMachine: Sendable {
         let offer = try SessionDescription(parsing: text)
         try Self.checkReoffer(offer, against: local)
         let accepted = acceptedSections(of: offer)
-        let indexes = accepted.keys.sorted()
+        let dataIndex = acceptedData(of: offer, besides: !accepted.isEmpty)
+        let indexes = (Array(accepted.keys) + [dataIndex].compactMap { $0 }).sorted()
         // What carries our transport is the first m-line of the bundle that we take (RFC 8843 §7.3.1).
         let tagged = indexes.min {
             (Self.bundleRank(offer.media[$0], offer), $0) < (Self.bundleRank(offer.media[$1], offer), $1)
@@ -203,8 +232,15 @@ package struct OfferAnswerMachine: Sendable {
         var answer = SessionDescription(sessionID: sessionID, sessionVersion: sessionVersion + 1)
         answer.allowsMixedExtensions = offer.allowsMixedExtensions
         answer.iceOptions = ["trickle"]
-        let ambiguous = Self.ambiguousIDs(in: indexes.map { offer.media[$0] })
+        let ambiguous = Self.ambiguousIDs(in: accepted.keys.sorted().map { offer.media[$0] })
         for (index, section) in offer.media.enumerated() {
+            if index == dataIndex, let role {
+                var answered = DataChannelSection.answered(section)
+                addTransport(
+                    transport, setup: role == .client ? .active : .passive, isTagged: index == tagged, to: &answered)
+                answer.media.append(answered)
+                continue
+            }
             guard let (track, codec) = accepted[index], let role else {
                 answer.media.append(Self.rejected(section))
                 continue
@@ -221,17 +257,19 @@ package struct OfferAnswerMachine: Sendable {
             answered.extensions = extensions
             answer.media.append(answered)
         }
-        let session: NegotiatedSession
+        // Media that the peer has taken away are one thing, media that we cannot have another.
+        let isTakenAway = offer.media.allSatisfy { $0.isRejected || configuration.track($0.kind) == nil }
+        guard !media.isEmpty || isTakenAway else { throw .noCommonCodec }
+        var session: NegotiatedSession
         if let remote, let role {
             session = try Self.session(media: media, transport: remote, remote: offer, role: role)
         } else {
-            // Media that the peer has taken away are one thing, media that we cannot have another.
-            let isTakenAway = offer.media.allSatisfy { $0.isRejected || configuration.track($0.kind) == nil }
-            guard isTakenAway else { throw .noCommonCodec }
             session = try withoutMedia()
         }
+        session.data = try dataIndex.map { index throws(SDPError) in try Self.data(in: offer.media[index], index: index)
+        }
         if !offer.bundle.isEmpty {
-            answer.bundle = offer.bundle.filter { mid in accepted.keys.contains { offer.media[$0].mid == mid } }
+            answer.bundle = offer.bundle.filter { mid in indexes.contains { offer.media[$0].mid == mid } }
         }
         sessionVersion += 1
         conclude(session, local: answer)
@@ -279,6 +317,9 @@ package struct OfferAnswerMachine: Sendable {
     /// RFC 9429 §5.2.2: the m-line with its mid and payload types, with the direction that we want now; closed where we
     /// want it no more.
     private func reoffered(_ section: MediaSection) -> MediaSection {
+        if section.kind == DataChannelSection.kind, !section.isRejected, configuration.hasDataChannels {
+            return DataChannelSection.reoffered(section)
+        }
         guard !section.isRejected, let track = configuration.track(section.kind) else { return Self.rejected(section) }
         var section = section
         section.isBundleOnly = false
@@ -315,7 +356,9 @@ package struct OfferAnswerMachine: Sendable {
         section.isRTCPMultiplexed = true
         section.isRTCPReducedSize = offered.isRTCPReducedSize
         Self.answerSimulcast(media, to: offered, in: &section)
-        if media.direction.sends, let track = configuration.track(offered.kind) { addSources(of: track, to: &section) }
+        // Also while the medium is held: browsers keep what receives a source for as long as it is named. Media that come
+        // back before their answer does would otherwise be those of an unknown source, which no track ever shows.
+        if let track = configuration.track(offered.kind) { addSources(of: track, to: &section) }
         addTransport(transport, setup: role == .client ? .active : .passive, isTagged: isTagged, to: &section)
         return section
     }

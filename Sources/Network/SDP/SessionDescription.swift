@@ -50,6 +50,10 @@ package struct MediaSection: Hashable, Sendable {
     package var trackID: String?
     package var rids: [RIDLine] = []
     package var simulcast: SimulcastLine?
+    /// Data channels: `a=sctp-port`, `a=max-message-size` (RFC 8841 §5, §6) and what came before the former.
+    package var sctpPort: UInt16?
+    package var maximumMessageSize: UInt64?
+    package var sctpMap: SCTPMap?
 
     package init(kind: String, port: UInt16, protocolName: String, formats: [String]) {
         self.kind = kind

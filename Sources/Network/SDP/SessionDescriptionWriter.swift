@@ -20,7 +20,8 @@ extension MediaSection {
         ]
         if let mid { lines.append("a=mid:\(mid)") }
         if isBundleOnly { lines.append("a=bundle-only") }
-        lines.append("a=\(direction.rawValue)")
+        // Data channels have no direction; where one was written it stays.
+        if kind != DataChannelSection.kind || direction != .sendrecv { lines.append("a=\(direction.rawValue)") }
         if let iceUfrag { lines.append("a=ice-ufrag:\(iceUfrag)") }
         if let icePassword { lines.append("a=ice-pwd:\(icePassword)") }
         for fingerprint in fingerprints { lines.append("a=fingerprint:\(fingerprint.algorithm) \(fingerprint.value)") }
@@ -44,6 +45,9 @@ extension MediaSection {
         if let streamID { lines.append("a=msid:\(streamID)" + (trackID.map { " \($0)" } ?? "")) }
         for rid in rids { lines.append("a=rid:\(rid.text)") }
         if let simulcast { lines.append("a=simulcast:\(simulcast.text)") }
+        if let sctpPort { lines.append("a=sctp-port:\(sctpPort)") }
+        if let sctpMap { lines.append("a=sctpmap:\(sctpMap.text)") }
+        if let maximumMessageSize { lines.append("a=max-message-size:\(maximumMessageSize)") }
         for group in retransmissionGroups { lines.append("a=ssrc-group:FID \(group.media) \(group.retransmission)") }
         for group in repairGroups { lines.append("a=ssrc-group:FEC-FR \(group.media) \(group.repair)") }
         for line in ssrcs {

@@ -25,7 +25,7 @@ package final class SignalingClient: Sendable {
     /// `SignalingMemory` for two threads: that of the socket and whoever sends.
     private final class SharedMemory: Sendable {
         let memory = Mutex(SignalingMemory())
-        /// Set once, before the socket's thread exists.
+        /// Set before the socket's thread exists, until the client is gone.
         let socket = Mutex<WebsocketClient?>(nil)
 
         /// What was kept goes out ahead of whatever is said from now on: both happen under the lock.
@@ -64,10 +64,7 @@ package final class SignalingClient: Sendable {
             case .disconnected(let reason) where reason != .closed:
                 shared.memory.withLock { $0.lost() }
                 onEvent(event)
-                switch delay.outlook {
-                case .attempt(let number): onEvent(.reconnecting(attempt: number))
-                case .exhausted(let attempts): onEvent(.gaveUp(attempts: attempts))
-                }
+                onEvent(SignalingClientEvent(delay.outlook))
             default: onEvent(event)
             }
         }

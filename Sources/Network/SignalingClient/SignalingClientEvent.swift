@@ -8,6 +8,8 @@ package enum SignalingClientEvent: Equatable, Sendable {
     case message(SignalingMessage)
     /// STUN and TURN servers that an HTTP endpoint named with its answer.
     case iceServers([ICEServerDescription])
+    /// What the server says beside the protocol: a sentence for a person.
+    case notice(String)
     /// The connection could not be made or was lost.
     case disconnected(SignalingDisconnectReason)
     /// The attempt of this number follows, counted since the last welcome.
@@ -34,6 +36,14 @@ package enum SignalingDisconnectReason: Equatable, Sendable, CustomStringConvert
 }
 
 extension SignalingClientEvent {
+    /// What follows a connection that was lost or did not come about.
+    package init(_ outlook: ReconnectDelay.Outlook) {
+        switch outlook {
+        case .attempt(let number): self = .reconnecting(attempt: number)
+        case .exhausted(let attempts): self = .gaveUp(attempts: attempts)
+        }
+    }
+
     /// `nil` for a text that is no message of the protocol.
     init?(_ event: WebsocketEvent) {
         switch event {

@@ -38,12 +38,20 @@ package enum SessionDescriptionText {
     }
 
     /// Whether an answer refuses an m-line, by port 0 without `a=bundle-only` (RFC 8843 §6).
-    package static func refusesMedia(_ answer: String) -> Bool {
-        sections(of: answer).dropFirst().contains { section in
+    package static func refusesMedia(_ answer: String) -> Bool { !refusedMedia(answer).isEmpty }
+
+    /// What an answer refuses: `audio`, `video`.
+    package static func refusedMedia(_ answer: String) -> [String] {
+        sections(of: answer).dropFirst().filter { section in
             guard let line = section.first, !section.contains("a=bundle-only") else { return false }
             let words = line.split(separator: " ")
             return words.count > 1 && words[1] == "0"
-        }
+        }.map { String(kind(of: $0)) }
+    }
+
+    /// Whether an answer leaves nothing.
+    package static func refusesAll(_ answer: String) -> Bool {
+        refusedMedia(answer).count == sections(of: answer).count - 1
     }
 
     /// The value of the first `a=NAME:` line.

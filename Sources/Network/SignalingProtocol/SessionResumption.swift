@@ -2,13 +2,23 @@
 package struct ResumptionTicket: Equatable, Codable, Sendable {
     /// Proves to the server, also to one that has forgotten everything since, who its bearer is and what it may do.
     package var secret: BearerToken
-    /// Seconds for which the room takes somebody who lost its connection for being there.
-    package var grace: Double
+    /// Seconds for which the room takes somebody who lost its connection for being there, 3600 at the most.
+    package let grace: Double
 
     package init(secret: BearerToken, grace: Double) {
         self.secret = secret
-        self.grace = grace
+        self.grace = Self.bounded(grace)
     }
+
+    package init(from decoder: any Decoder) throws {
+        let fields = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            secret: try fields.decode(BearerToken.self, forKey: .secret),
+            grace: try fields.decode(Double.self, forKey: .grace))
+    }
+
+    /// An hour, whatever a server says.
+    private static func bounded(_ grace: Double) -> Double { grace > 0 ? min(grace, 3_600) : 0 }
 }
 
 /// Who somebody that joins was before, in `join`.

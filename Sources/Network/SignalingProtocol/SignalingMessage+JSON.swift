@@ -100,7 +100,9 @@ extension SignalingMessage: Codable {
         let fields = try decoder.container(keyedBy: Key.self)
         func text(_ key: Key) throws -> String { try fields.decode(String.self, forKey: key) }
         func reason() throws -> SubscriptionEndReason {
-            try fields.decodeIfPresent(SubscriptionEndReason.self, forKey: .reason) ?? .bye
+            let reason = try fields.decodeIfPresent(SubscriptionEndReason.self, forKey: .reason) ?? .bye
+            // One that nobody knows is as good as none, and is told to the other side as it is.
+            return reason.rawValue.utf8.count <= 64 ? reason : .bye
         }
         guard let kind = Kind(rawValue: try text(.type)) else {
             throw DecodingError.dataCorruptedError(forKey: Key.type, in: fields, debugDescription: "unknown type")

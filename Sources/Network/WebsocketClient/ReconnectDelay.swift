@@ -15,7 +15,6 @@ package struct ReconnectSchedule: Equatable, Sendable {
     /// Attempts that failed in a row, or lost connections that did not serve.
     package private(set) var attempts = 0
     private let firstDelay: Duration
-    private let limit: Duration
     private let maximumAttempts: Int?
 
     /// - Parameters:
@@ -23,16 +22,13 @@ package struct ReconnectSchedule: Equatable, Sendable {
     ///   - maximumAttempts: attempts in a row, 0 for none; `nil`: for ever.
     package init(firstDelay: Duration = .milliseconds(250), maximumAttempts: Int? = nil) {
         self.firstDelay = max(.zero, min(firstDelay, Self.longestDelay))
-        limit = min(self.firstDelay * 8, Self.longestDelay)
         self.maximumAttempts = maximumAttempts
     }
 
-    package var isExhausted: Bool { maximumAttempts.map { attempts >= $0 } ?? false }
-
     /// The pause before the next attempt, anything from zero on; `nil` when there is to be none.
     package mutating func next(using random: inout some RandomNumberGenerator) -> Duration? {
-        guard !isExhausted else { return nil }
-        let bound = min(firstDelay * (1 << min(attempts, 3)), limit)
+        if let maximumAttempts, attempts >= maximumAttempts { return nil }
+        let bound = min(firstDelay * (1 << min(attempts, 3)), Self.longestDelay)
         attempts += 1
         return bound * Double.random(in: 0...1, using: &random)
     }
@@ -70,6 +66,10 @@ package final class ReconnectDelay: Sendable {
 
     /// The server did what the connection is for: the next attempt comes soon.
     package func reset() {
-        state.withLock { $0.schedule.reset() }
+        state.withLock { state in
+            state.schedule.reset()
+            // One that gave up already makes no more attempts.
+            if case .attempt = state.outlook { state.outlook = .attempt(1) }
+        }
     }
 }

@@ -53,6 +53,11 @@ package final class WebsocketClient: Sendable {
         loop.send(text)
     }
 
+    /// Lets go of the connection, as if it were lost: for one that is open and of no use any more.
+    package func reconnect() {
+        loop.requestReconnect()
+    }
+
     /// Sends what is queued, then `farewell`, for half a second at the most, ends the thread and waits for it. The last
     /// event is `.closed`. Called from within `onEvent` it does not wait for its own thread. More calls do nothing.
     package func close(farewell: [[UInt8]] = []) {

@@ -15,6 +15,7 @@ final class WebsocketClientLoop: @unchecked Sendable {
         var queue: [[UInt8]] = []
         var queuedBytes = 0
         var farewell: [[UInt8]] = []
+        var dropping = false
     }
 
     private let address: WebsocketAddress
@@ -79,6 +80,14 @@ final class WebsocketClientLoop: @unchecked Sendable {
         shared.withLock { shared in
             if !shared.closing { shared.farewell = farewell }
             shared.closing = true
+            shared.context?.wake()
+        }
+    }
+
+    func requestReconnect() {
+        shared.withLock { shared in
+            guard shared.open, !shared.closing else { return }
+            shared.dropping = true
             shared.context?.wake()
         }
     }
@@ -218,6 +227,7 @@ final class WebsocketClientLoop: @unchecked Sendable {
         shared.withLock { shared in
             shared.queue = greeting.map { [$0] } ?? []
             shared.queuedBytes = greeting?.count ?? 0
+            shared.dropping = false
             shared.open = true
         }
         lws_callback_on_writable(socket)
@@ -255,6 +265,7 @@ final class WebsocketClientLoop: @unchecked Sendable {
 
     /// Writes one message, as libwebsockets allows per turn; negative closes the connection.
     private func writable(_ socket: OpaquePointer) -> Int32 {
+        if shared.withLock({ $0.dropping && !$0.closing }) { return -1 }
         let (message, more) = shared.withLock { shared -> ([UInt8]?, Bool) in
             guard !shared.queue.isEmpty else { return (nil, false) }
             let message = shared.queue.removeFirst()
@@ -279,7 +290,9 @@ final class WebsocketClientLoop: @unchecked Sendable {
     ) -> Int32 {
         switch reason {
         case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
-            if let socket = self.socket, !shared.withLock(\.queue.isEmpty) { lws_callback_on_writable(socket) }
+            if let socket = self.socket, shared.withLock({ !$0.queue.isEmpty || $0.dropping }) {
+                lws_callback_on_writable(socket)
+            }
         case LWS_CALLBACK_CLIENT_CONNECTION_ERROR:
             if let certificateProblem {
                 failed(

@@ -5,9 +5,10 @@ package enum WebsocketEvent: Equatable, Sendable {
     /// A whole text message, valid UTF-8.
     case message([UInt8])
     /// An attempt failed: nobody listens, the name is unknown, the time-out passed, or the server refused. The next one
-    /// follows by itself.
+    /// follows by itself, unless the `ReconnectDelay` has no more.
     case connectFailed(String)
-    /// An open connection ended: the server went away or did not answer pings. The next attempt follows by itself.
+    /// An open connection ended: the server went away or did not answer pings. The next attempt follows as after
+    /// `connectFailed`.
     case lost
     /// `close()` was called; the last event.
     case closed

@@ -17,6 +17,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case sound
     case pictures
     case dtls
+    case opening
+    case dataChannels
     case engine
     case sender
 
@@ -35,6 +37,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .sound: try fuzzSound(bytes)
         case .pictures: try fuzzPictures(bytes)
         case .dtls: try fuzzDTLS(bytes)
+        case .opening: try fuzzOpening(bytes)
+        case .dataChannels: try fuzzDataChannels(bytes)
         case .engine: try fuzzEngine(bytes, sends: false)
         case .sender: try fuzzEngine(bytes, sends: true)
         }
@@ -59,6 +63,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .sound: return Seeds.stream(of: 111, using: &random)
         case .pictures: return Seeds.stream(of: 96, using: &random)
         case .dtls: return Seeds.dtls(using: &random)
+        case .opening: return Seeds.opening(using: &random)
+        case .dataChannels: return Seeds.chunks(using: &random)
         case .engine, .sender: return Seeds.datagrams(using: &random)
         }
     }

@@ -16,6 +16,7 @@ import Testing
         case .engine, .sender: 60
         case .description: 250
         case .dtls: 120
+        case .dataChannels: 400
         case .signaling: 1_500
         case .sound, .pictures: 400
         case .turnFramer: 1_000

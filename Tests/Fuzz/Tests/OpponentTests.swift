@@ -163,6 +163,7 @@ import Testing
         attack(8_000)
         let grown = Self.residentByteCount() - before
         print("opponent: a \(attackingSender ? "sender" : "receiver") grew by \(grown / 1_024) kB over 8000 packets")
-        #expect(grown < 24 << 20)
+        // Under a sanitizer it counts what is free, too: the address sanitizer keeps that for a while.
+        if getenv("EMISORA_NO_TIMING") == nil { #expect(grown < 24 << 20) }
     }
 }

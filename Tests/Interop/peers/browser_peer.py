@@ -23,10 +23,10 @@ class BrowserPeer(Peer):
     def call(self, method, *arguments):
         return self.browser.evaluate(f"endpoint.{method}({', '.join(json.dumps(a) for a in arguments)})")
 
-    def connection(self, sends, configuration=None):
-        """`configuration`: W3C `RTCConfiguration`."""
+    def connection(self, sends, configuration=None, encodings=None):
+        """`configuration`: W3C `RTCConfiguration`; `encodings`: the pictures' `RTCRtpEncodingParameters`, for simulcast."""
         self._next += 1
-        self.call("open", self._next, sends, configuration or {})
+        self.call("open", self._next, sends, configuration or {}, encodings)
         return _BrowserConnection(self, self._next)
 
     def close(self):
@@ -38,8 +38,13 @@ class _BrowserConnection(Connection):
         self.peer = peer
         self._id = id
 
-    def offer(self, changes=()):
-        return self.peer.call("offer", self._id, [list(change) for change in changes])
+    def offer(self, changes=(), kinds=("audio", "video")):
+        """`kinds`: what it wants to receive."""
+        return self.peer.call("offer", self._id, [list(change) for change in changes], list(kinds))
+
+    def reoffer(self, direction, added=()):
+        """The SDP of a later offer, in which all media have that direction, also further ones of the kinds `added`."""
+        return self.peer.call("reoffer", self._id, direction, list(added))
 
     def answer(self, sdp):
         return self.peer.call("answer", self._id, sdp)
@@ -49,6 +54,10 @@ class _BrowserConnection(Connection):
 
     def add_candidate(self, candidate):
         self.peer.call("addCandidate", self._id, candidate)
+
+    def descriptions(self):
+        """Its own description and the other side's."""
+        return self.peer.call("descriptions", self._id)
 
     def figures(self):
         before = time.monotonic()

@@ -64,6 +64,7 @@
     source.connect(analyser);
     const channelLevels = sides(context, source);
     return {
+      track,
       stop: () => { element.srcObject = null; context.close(); },
       figures() {
         const samples = new Float32Array(analyser.fftSize);
@@ -102,6 +103,7 @@
     video.requestVideoFrameCallback(seen);
     video.play();
     return {
+      track,
       stop: () => video.remove(),
       restartGaps: () => { meter.longest = 0; },
       figures() {
@@ -121,15 +123,18 @@
   }
 
   return {
-    open(id, sends, configuration) {
+    open(id, sends, configuration, sendEncodings) {
       const mine = connections[id] = { peer: new RTCPeerConnection(configuration), sends, parts: [] };
       if (sends) {
         for (const source of [tone(), picture()]) {
-          mine.peer.addTrack(source.track);
+          if (sendEncodings && source.track.kind === 'video') mine.peer.addTransceiver(source.track, { sendEncodings });
+          else mine.peer.addTrack(source.track);
           mine.parts.push(source);
         }
       } else {
         mine.peer.ontrack = (event) => {
+          // Told again where it was held: what plays it goes on.
+          if (mine.parts.some((part) => part.track === event.track)) return;
           try { event.receiver.jitterBufferTarget = 0; } catch { /* a hint; older browsers lack it */ }
           if (event.track.kind === 'audio') mine.parts.push(mine.sound = listen(event.track));
           else mine.parts.push(mine.pictures = look(event.track));
@@ -137,12 +142,20 @@
       }
     },
     // `changes`: pairs of a pattern and what takes its place, before the page itself takes the offer.
-    async offer(id, changes = []) {
+    async offer(id, changes = [], kinds = ['audio', 'video']) {
       const { peer, sends } = connections[id];
-      if (!sends) for (const kind of ['audio', 'video']) peer.addTransceiver(kind, { direction: 'recvonly' });
+      if (!sends) for (const kind of kinds) peer.addTransceiver(kind, { direction: 'recvonly' });
       let { sdp } = await peer.createOffer();
       for (const [pattern, text] of changes) sdp = sdp.replaceAll(new RegExp(pattern, 'g'), text);
       await peer.setLocalDescription({ type: 'offer', sdp });
+      return gathered(peer);
+    },
+    // Changes what all its media do, such as `inactive`, and adds others.
+    async reoffer(id, direction, kinds) {
+      const { peer } = connections[id];
+      for (const kind of kinds) peer.addTransceiver(kind);
+      for (const transceiver of peer.getTransceivers()) transceiver.direction = direction;
+      await peer.setLocalDescription(await peer.createOffer());
       return gathered(peer);
     },
     async answer(id, sdp) {
@@ -153,11 +166,14 @@
     },
     accept: (id, sdp) => connections[id].peer.setRemoteDescription({ type: 'answer', sdp }),
     addCandidate: (id, candidate) => connections[id].peer.addIceCandidate(candidate),
+    descriptions: (id) => [connections[id].peer.localDescription.sdp, connections[id].peer.remoteDescription.sdp],
     async figures(id) {
       const { peer, sends, sound, pictures } = connections[id];
       const figures = { state: peer.connectionState, ...(sound ? sound.figures() : {}),
         ...(pictures ? pictures.figures() : {}), now: performance.now() };
       for (const report of (await peer.getStats()).values()) {
+        // Of all paths: more than one may be nominated, and only one of them carries the media.
+        if (report.type === 'candidate-pair') figures.pathBytesReceived = (figures.pathBytesReceived || 0) + (report.bytesReceived || 0);
         if (report.type !== (sends ? 'outbound-rtp' : 'inbound-rtp')) continue;
         if (report.kind === 'video') Object.assign(figures, report);
         else figures.audio = { ...report };

@@ -1,5 +1,3 @@
-import EmisoraCore
-
 /// Which web pages may talk to the server: by the `Origin` that browsers send (RFC 6454 §7.3), compared as a whole.
 ///
 /// Without a list these are the server's own pages; and those of this machine, where the server listens at loopback only,
@@ -33,7 +31,7 @@ struct OriginPolicy: Equatable, Sendable {
         if allowsAll || listed.contains(origin) { return true }
         switch own {
         case .loopback:
-            return Self.isLoopback(origin)
+            return Authority(origin: origin)?.isLoopback == true
         case .server(let isTLS):
             guard let host = host?.lowercased(), !host.isEmpty else { return false }
             // A server without TLS of its own may stand behind one that has it.
@@ -51,23 +49,5 @@ struct OriginPolicy: Equatable, Sendable {
             && authority.utf8.allSatisfy {
                 $0 > 0x20 && $0 < 0x7F && ![0x22, 0x23, 0x2F, 0x3F, 0x40, 0x5C].contains($0)
             }
-    }
-
-    private static func isLoopback(_ origin: String) -> Bool {
-        let lower = origin.lowercased()
-        guard let scheme = ["http://", "https://"].first(where: { lower.hasPrefix($0) }) else { return false }
-        let authority = lower.dropFirst(scheme.count)
-        let host: Substring
-        let rest: Substring
-        if authority.hasPrefix("["), let bracket = authority.firstIndex(of: "]") {
-            host = authority[authority.index(after: authority.startIndex)..<bracket]
-            rest = authority[authority.index(after: bracket)...]
-        } else {
-            let colon = authority.firstIndex(of: ":") ?? authority.endIndex
-            host = authority[..<colon]
-            rest = authority[colon...]
-        }
-        guard rest.isEmpty || (rest.first == ":" && UInt16(rest.dropFirst()) != nil) else { return false }
-        return host == "localhost" || IPAddress(String(host))?.isLoopback == true
     }
 }

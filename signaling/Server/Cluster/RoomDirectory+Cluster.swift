@@ -145,7 +145,7 @@ extension RoomDirectory {
         } else if let known {
             connection = known
             hasMoved = participants[known]?.home != .node(node)
-            outputs += (away.removeValue(forKey: known)?.held ?? []).map { .send($0, to: known) }
+            outputs += (away.removeValue(forKey: known)?.held.messages ?? []).map { .send($0, to: known) }
         } else {
             guard let cluster, cluster.remote[member.id] == nil,
                 cluster.remote.count < Cluster<ConnectionID>.maximumMembers

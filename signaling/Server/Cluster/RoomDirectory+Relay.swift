@@ -4,7 +4,11 @@ import EmisoraSignalingProtocol
 /// Messages between participants of different nodes, and subscriptions whose sides change nodes.
 extension RoomDirectory {
     /// What becomes of a message to somebody on another node; `nil`: that node tells it itself, or it is moot.
-    mutating func relay(_ message: SignalingMessage, to connection: ConnectionID, at node: String) -> Output? {
+    ///
+    /// - Parameter sender: The participant whose message is refused where it cannot go out.
+    mutating func relay(
+        _ message: SignalingMessage, from sender: ConnectionID?, to connection: ConnectionID, at node: String
+    ) -> Output? {
         guard let participant = participants[connection], let room = participant.room else { return nil }
         var from: String?
         switch message {
@@ -18,18 +22,22 @@ extension RoomDirectory {
         case .error(let error) where error.subscription != nil: break
         default: return nil
         }
-        return passOn(
-            .relay(NodeRelay(room: room, from: from, to: participant.id, message: message)), to: node)
+        let relayed = NodeMessage.relay(NodeRelay(room: room, from: from, to: participant.id, message: message))
+        if let output = output(of: relayed, to: node) { return output }
+        if !wait(relayed, for: node), let sender { relayFailed(message, from: sender, to: connection) }
+        return nil
+    }
+
+    private func output(of message: NodeMessage, to node: String) -> Output? {
+        guard let cluster, cluster.isConnected else { return nil }
+        return .backplane(.publish(message.json(from: cluster.id), to: node))
     }
 
     /// While the bus is gone, what is to go out waits, within bounds.
-    private mutating func passOn(_ message: NodeMessage, to node: String) -> Output? {
-        guard let cluster else { return nil }
-        if cluster.isConnected { return .backplane(.publish(message.json(from: cluster.id), to: node)) }
-        if cluster.waiting.count < Cluster<ConnectionID>.maximumWaiting {
-            self.cluster?.waiting.append((message, node))
-        }
-        return nil
+    private mutating func wait(_ message: NodeMessage, for node: String) -> Bool {
+        guard let waiting = cluster?.waiting, waiting.count < Cluster<ConnectionID>.maximumWaiting else { return false }
+        cluster?.waiting.append((message, node))
+        return true
     }
 
     mutating func deliver(_ relay: NodeRelay) {
@@ -50,7 +58,7 @@ extension RoomDirectory {
             begin(id, Subscription(stream: stream, subscriber: to, publisher: from), relay)
         case .offer(let id, _), .answer(let id, _), .candidate(let id, _):
             guard let from, rooms[relay.room]?.subscriptions[id]?.other(than: from) == to else { return }
-            outputs.append(.send(relay.message, to: to))
+            outputs.append(.relay(relay.message, from: from, to: to, canFail: true))
         case .subscriptionEnded(let id, _): end(id, of: to, relay)
         case .error(let error):
             guard let id = error.subscription else { return }
@@ -66,22 +74,27 @@ extension RoomDirectory {
             isIngest
             ? room?.receiver(of: subscription.stream) == subscription.subscriber
             : room?.publisher(of: subscription.stream) == subscription.publisher
+        let (sender, receiver) =
+            isIngest
+            ? (subscription.publisher, subscription.subscriber) : (subscription.subscriber, subscription.publisher)
         guard SignalingProtocol.isValid(subscription: id), room?.subscriptions[id] == nil, isExpected else {
-            let sender = isIngest ? subscription.publisher : subscription.subscriber
             return refuse(
                 SignalingError(
                     .streamNotFound, "No stream of this name is live in the room.", inReplyTo: relay.message.type,
                     subscription: id), to: sender)
         }
         rooms[relay.room]?.subscriptions[id] = subscription
-        outputs.append(.send(relay.message, to: isIngest ? subscription.subscriber : subscription.publisher))
+        outputs.append(.relay(relay.message, from: sender, to: receiver, canFail: true))
     }
 
     private mutating func end(_ id: String, of connection: ConnectionID, _ relay: NodeRelay) {
         let isClaimed = dropClaim(id, of: connection)
-        guard isClaimed || rooms[relay.room]?.subscriptions[id]?.other(than: connection) != nil else { return }
+        let other = rooms[relay.room]?.subscriptions[id]?.other(than: connection)
+        guard isClaimed || other != nil else { return }
         rooms[relay.room]?.subscriptions[id] = nil
-        outputs.append(.send(relay.message, to: connection))
+        outputs.append(
+            other.map { .relay(relay.message, from: $0, to: connection, canFail: false) }
+                ?? .send(relay.message, to: connection))
     }
 
     // MARK: Sides that moved
@@ -127,7 +140,12 @@ extension RoomDirectory {
         let holding = NodeHolding(
             room: room, from: one.id, to: other.id, subscription: id, stream: stream, sends: sends, stands: stands,
             asks: asks)
-        if let output = passOn(.holding(holding), to: node) { outputs.append(output) }
+        if let output = output(of: .holding(holding), to: node) {
+            outputs.append(output)
+        } else {
+            // What does not fit is asked for again when a claim is made anew, or ends with it.
+            _ = wait(.holding(holding), for: node)
+        }
     }
 
     mutating func heard(_ holding: NodeHolding, now: Instant) {

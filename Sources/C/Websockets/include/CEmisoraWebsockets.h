@@ -28,6 +28,9 @@ void emisora_lws_timer_schedule(struct lws_context *_Nonnull context, emisora_lw
                                 int64_t microseconds);
 void emisora_lws_timer_cancel(emisora_lws_timer *_Nonnull timer);
 
+/// Whether the other side of a connection has ended it or said that it sends no more, whatever waits to be read.
+int emisora_lws_has_hung_up(int descriptor);
+
 /// libwebsockets logs to standard error on its own account; what matters reaches us as results and callbacks.
 static inline void emisora_lws_silence(void) { lws_set_log_level(0, NULL); }
 

@@ -7,46 +7,6 @@ import EmisoraCore
 /// while let packet = stream.pollPacket(into: &buffer, now: now) { … protect and send … }
 /// ```
 package struct RTPSendStream: Sendable {
-    package struct Configuration: Equatable, Sendable {
-        package var ssrc: UInt32
-        package var payloadType: UInt8
-        /// Ticks a second.
-        package var clockRate: Int
-        /// With both of these retransmissions use RTX (RFC 4588); else they repeat the packet on the media SSRC.
-        package var rtxSSRC: UInt32?
-        package var rtxPayloadType: UInt8?
-        /// Sound may carry the packets before it once more under this type (RED), see
-        /// ``RTPSendStream/redundancyDepth``.
-        package var redPayloadType: UInt8?
-        /// With both of these parity packets may be sent (FlexFEC), see ``RTPSendStream/protection``.
-        package var flexfecSSRC: UInt32?
-        package var flexfecPayloadType: UInt8?
-        /// What a payload made here may take.
-        package var payloadByteLimit = 1_100
-        /// Written into every packet, retransmissions included: the MID, when an id was negotiated for it.
-        package var extensions: HeaderExtensionBlock?
-        /// Stands in for them until a report shows that the receiver knows the SSRC, and names the stream besides: the
-        /// rid (RFC 8852 §3.1) …
-        package var introduction: HeaderExtensionBlock?
-        /// … and for retransmissions the rid of what they repair (§3.2).
-        package var rtxIntroduction: HeaderExtensionBlock?
-        /// For the time of capture, where an id was negotiated for it.
-        package var wallClock: WallClock?
-        /// Bounds for the time from capture to display, where an id was negotiated for them.
-        package var playoutDelay: HeaderExtensionValues.PlayoutDelay?
-        /// How long a packet can be asked for again.
-        package var historyDuration: Duration = .seconds(1)
-        package var historyPacketLimit = 2048
-        /// Frames that may wait in the queue; more are refused.
-        package var queuedFrameLimit = 64
-
-        package init(ssrc: UInt32, payloadType: UInt8, clockRate: Int) {
-            self.ssrc = ssrc
-            self.payloadType = payloadType
-            self.clockRate = clockRate
-        }
-    }
-
     package enum EnqueueResult: Equatable, Sendable {
         case queued
         /// The queue holds its limit; nothing was queued. The caller skips to the next key frame.
@@ -80,41 +40,41 @@ package struct RTPSendStream: Sendable {
     }
 
     /// The pair that sender reports extrapolate from.
-    private struct LastFrame: Sendable {
+    struct LastFrame: Sendable {
         var timestamp: UInt32
         var captureTime: Instant
         var durationInTicks: UInt32?
     }
 
-    private struct LastFIR: Sendable {
+    struct LastFIR: Sendable {
         var senderSSRC: UInt32
         var sequenceNumber: UInt8
     }
 
     package private(set) var configuration: Configuration
     package internal(set) var statistics = OutboundRTPStatistics()
-    package private(set) var remoteStatistics = RemoteInboundRTPStatistics()
+    package internal(set) var remoteStatistics = RemoteInboundRTPStatistics()
     /// From the newest report; paces repeats of retransmissions.
-    package private(set) var roundTripTime: Duration?
+    package internal(set) var roundTripTime: Duration?
 
-    private let clock: RTPTimestampClock
+    let clock: RTPTimestampClock
     private var nextSequenceNumber: UInt16
-    private var nextRTXSequenceNumber: UInt16
+    var nextRTXSequenceNumber: UInt16
     private var queue: [QueuedFrame] = []
     private var nextPacketIndex = 0
-    private var retransmissions: [UInt16] = []
-    private var history: PacketHistory
-    private var budget = RetransmissionBudget()
-    private var last: LastFrame?
-    private var lastFIR: LastFIR?
+    var retransmissions: [UInt16] = []
+    var history: PacketHistory
+    var budget = RetransmissionBudget()
+    var last: LastFrame?
+    var lastFIR: LastFIR?
     private var lastCaptureTimeAt: Instant?
     /// The receiver has reported on these SSRCs.
-    private var isSSRCKnown = false
-    private var isRTXSSRCKnown = false
+    var isSSRCKnown = false
+    var isRTXSSRCKnown = false
     private var lastOrientation = HeaderExtensionValues.VideoOrientation.upright
-    private var playoutDelay: PlayoutDelayAnnouncement?
+    var playoutDelay: PlayoutDelayAnnouncement?
     /// Of this SSRC since it began, for sender reports.
-    private var counters = SenderCounters()
+    var counters = SenderCounters()
     var sound: REDSoundBlocks?
     var parity: FlexFECSender?
     /// What each packet that is carried once more adds, in bits a second.
@@ -255,88 +215,6 @@ package struct RTPSendStream: Sendable {
         return nil
     }
 
-    // MARK: Feedback
-
-    /// Takes one RTCP packet, ignoring what is for other streams, and answers whether it asks for a key frame.
-    package mutating func handle(_ packet: RTCPPacket, wallClock: WallClock, now: Instant) -> Bool {
-        switch packet {
-        case .senderReport(let report):
-            for block in report.reports { handle(block, wallClock: wallClock, now: now) }
-        case .receiverReport(let report):
-            for block in report.reports { handle(block, wallClock: wallClock, now: now) }
-        case .nack(let nack) where nack.mediaSSRC == configuration.ssrc:
-            handleNACK(nack.sequenceNumbers, now: now)
-        case .pictureLossIndication(let indication) where indication.mediaSSRC == configuration.ssrc:
-            statistics.pliCount += 1
-            return true
-        case .fullIntraRequest(let request):
-            for entry in request.entries where entry.ssrc == configuration.ssrc {
-                return handleFIR(senderSSRC: request.senderSSRC, sequenceNumber: entry.sequenceNumber)
-            }
-        default:
-            break
-        }
-        return false
-    }
-
-    /// Queues the packets that are asked for, if the history has them and none of them went out again within a round
-    /// trip, the time in which a repeated NACK may still be about the loss that is already mended.
-    package mutating func handleNACK(_ sequenceNumbers: [UInt16], now: Instant) {
-        statistics.nackCount += 1
-        history.expire(now: now)
-        let interval = retransmissionInterval
-        for number in sequenceNumbers where retransmissions.count < configuration.historyPacketLimit {
-            let isDue = history.withEntry(number) { entry in
-                if entry.isQueued { return false }
-                if let before = entry.retransmittedAt, now - before < interval { return false }
-                entry.retransmittedAt = now
-                entry.isQueued = true
-                return true
-            }
-            if isDue == true { retransmissions.append(number) }
-        }
-    }
-
-    /// Counts a FIR and answers whether it is a new command: the same number again from the same sender repeats the
-    /// last one (RFC 5104 §4.3.1.2).
-    package mutating func handleFIR(senderSSRC: UInt32, sequenceNumber: UInt8) -> Bool {
-        if let lastFIR, lastFIR.senderSSRC == senderSSRC, lastFIR.sequenceNumber == sequenceNumber { return false }
-        lastFIR = LastFIR(senderSSRC: senderSSRC, sequenceNumber: sequenceNumber)
-        statistics.firCount += 1
-        return true
-    }
-
-    /// Takes a report block about this stream; others are ignored.
-    package mutating func handle(_ block: ReportBlock, wallClock: WallClock, now: Instant) {
-        if block.ssrc == configuration.rtxSSRC { isRTXSSRCKnown = true }
-        guard block.ssrc == configuration.ssrc else { return }
-        isSSRCKnown = true
-        remoteStatistics.reportsReceived += 1
-        remoteStatistics.packetsLost = Int64(block.cumulativeLost)
-        remoteStatistics.fractionLost = Double(block.fractionLost) / 256
-        remoteStatistics.jitter = Double(block.jitter) / Double(clock.rate)
-        playoutDelay?.handleReport(highest: UInt16(truncatingIfNeeded: block.extendedHighestSequenceNumber))
-        guard block.lastSenderReport != 0 else { return }
-        let measured = RTCPRoundTrip.duration(
-            since: block.lastSenderReport, held: block.delaySinceLastSenderReport, wallClock: wallClock, now: now)
-        guard let measured else { return }
-        roundTripTime = measured
-        remoteStatistics.roundTripTime = measured.inSeconds
-        remoteStatistics.totalRoundTripTime += measured.inSeconds
-        remoteStatistics.roundTripTimeMeasurements += 1
-    }
-
-    /// A sender report for `now`, without report blocks; `nil` before the first packet went out.
-    package func senderReport(wallClock: WallClock, now: Instant) -> SenderReport? {
-        guard !counters.isEmpty, let last else { return nil }
-        // The newest frame ties the two clocks together, whatever its timestamp was rounded or snapped to.
-        let sinceLast = clock.ticks(in: now - last.captureTime)
-        return SenderReport(
-            ssrc: configuration.ssrc, ntpTimestamp: wallClock.ntp(at: now),
-            rtpTimestamp: last.timestamp &+ UInt32(truncatingIfNeeded: sinceLast), packetCount: counters.wirePackets,
-            octetCount: counters.wireOctets)
-    }
-
     /// Goes on with other SSRCs after a collision (RFC 3550 §8.2); the caller says BYE for the old ones. What was sent
     /// under the old SSRC can no longer be asked for.
     package mutating func changeSSRC(
@@ -386,13 +264,8 @@ package struct RTPSendStream: Sendable {
         return isLongPause || Int32(bitPattern: exact &- last.timestamp) > 0 ? exact : last.timestamp &+ 1
     }
 
-    private var retransmissionInterval: Duration {
-        guard let roundTripTime else { return .milliseconds(10) }
-        return max(.milliseconds(10), roundTripTime * 3 / 4)
-    }
-
     /// Header and payload of a packet for the first time, or again on the media SSRC.
-    private func write(_ entry: PacketHistory.Entry, into buffer: inout MutableRawSpan) -> Int? {
+    func write(_ entry: PacketHistory.Entry, into buffer: inout MutableRawSpan) -> Int? {
         let packet = entry.frame.packets[entry.packetIndex]
         let header = RTPHeader(
             marker: packet.marker, payloadType: entry.payloadType, sequenceNumber: entry.sequenceNumber,
@@ -402,59 +275,6 @@ package struct RTPSendStream: Sendable {
             let extensions = entry.isIntroduction ? configuration.introduction : configuration.extensions
             try header.write(to: &writer, extensions: extensions, values: entry.values)
             try entry.frame.writePayload(of: packet, to: &writer)
-            return writer.count
-        } catch {
-            return nil
-        }
-    }
-
-    private mutating func writeRetransmission(
-        of number: UInt16, _ values: HeaderExtensionValues, into buffer: inout MutableRawSpan
-    ) -> SentPacket? {
-        let found = history.withEntry(number) { entry in
-            entry.isQueued = false
-            return entry
-        }
-        guard let entry = found else { return nil }
-        let packet = entry.frame.packets[entry.packetIndex]
-        guard budget.spend(byteCount: packet.byteCount + RTPHeader.fixedByteCount) else { return nil }
-        var values = values
-        values.audioLevel = entry.frame.audioLevel
-        values.videoOrientation = entry.values.videoOrientation
-        values.playoutDelay = entry.values.playoutDelay
-        var sent = SentPacket(byteCount: 0, ssrc: configuration.ssrc, sequenceNumber: number)
-        let written: Int?
-        if let ssrc = configuration.rtxSSRC, let payloadType = configuration.rtxPayloadType {
-            sent.ssrc = ssrc
-            sent.sequenceNumber = nextRTXSequenceNumber
-            written = writeRTX(entry, packet, values, ssrc: ssrc, payloadType: payloadType, into: &buffer)
-        } else {
-            sent.isRepetition = true
-            written = write(entry, into: &buffer)
-            if written != nil { counters.count(octets: packet.byteCount) }
-        }
-        guard let byteCount = written else { return nil }
-        count(byteCount: byteCount, payloadByteCount: packet.byteCount)
-        statistics.retransmittedPacketsSent += 1
-        statistics.retransmittedBytesSent += UInt64(packet.byteCount)
-        sent.byteCount = byteCount
-        return sent
-    }
-
-    private mutating func writeRTX(
-        _ entry: PacketHistory.Entry, _ packet: PacketizedFrame.Packet, _ values: HeaderExtensionValues,
-        ssrc: UInt32, payloadType: UInt8, into buffer: inout MutableRawSpan
-    ) -> Int? {
-        let header = RTPHeader(
-            marker: packet.marker, payloadType: payloadType, sequenceNumber: nextRTXSequenceNumber,
-            timestamp: entry.timestamp, ssrc: ssrc)
-        do throws(ByteError) {
-            var writer = ByteWriter(&buffer)
-            let introduction = isRTXSSRCKnown ? nil : configuration.rtxIntroduction
-            try header.write(to: &writer, extensions: introduction ?? configuration.extensions, values: values)
-            try writer.writeInteger(entry.sequenceNumber)
-            try entry.frame.writePayload(of: packet, to: &writer)
-            nextRTXSequenceNumber &+= 1
             return writer.count
         } catch {
             return nil
@@ -483,7 +303,7 @@ package struct RTPSendStream: Sendable {
         return isNews ? frame.orientation : nil
     }
 
-    private mutating func count(byteCount: Int, payloadByteCount: Int) {
+    mutating func count(byteCount: Int, payloadByteCount: Int) {
         statistics.packetsSent += 1
         statistics.bytesSent += UInt64(payloadByteCount)
         statistics.headerBytesSent += UInt64(byteCount - payloadByteCount)
