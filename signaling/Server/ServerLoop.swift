@@ -25,7 +25,7 @@ final class ServerLoop: @unchecked Sendable {
     private let onNotice: @Sendable (String) -> Void
     private let stopping = Atomic(false)
     private let shared = Mutex<ServiceContext?>(nil)
-    private let happened = Mutex<[BackplaneEvent]>([])
+    private let happened = Mutex(WaitingEvents())
     private let backplane = Mutex<RedisBackplane?>(nil)
     private var context: OpaquePointer?
     private let protocols = UnsafeMutablePointer<lws_protocols>.allocate(capacity: 4)
@@ -174,8 +174,11 @@ final class ServerLoop: @unchecked Sendable {
     func take(_ event: BackplaneEvent) -> Bool {
         let isTaken = happened.withLock { waiting in
             // A break, and what follows it, is never left out.
-            if case .received = event, waiting.count >= 100_000 { return false }
-            waiting.append(event)
+            if case .received(let bytes) = event {
+                guard waiting.events.count < 100_000, waiting.byteCount < 64 << 20 else { return false }
+                waiting.byteCount += bytes.count
+            }
+            waiting.events.append(event)
             return true
         }
         shared.withLock { $0?.wake() }
@@ -184,8 +187,8 @@ final class ServerLoop: @unchecked Sendable {
 
     private func takeEvents() {
         let events = happened.withLock { waiting in
-            defer { waiting = [] }
-            return waiting
+            defer { waiting = WaitingEvents() }
+            return waiting.events
         }
         for event in events { core.happened(event, now: .monotonic) }
     }
@@ -350,6 +353,12 @@ final class ServerLoop: @unchecked Sendable {
             onNotice("The certificate in use stays. \(error)")
         }
     }
+}
+
+/// From the other nodes, until the loop has time for it.
+private struct WaitingEvents {
+    var events: [BackplaneEvent] = []
+    var byteCount = 0
 }
 
 /// libwebsockets' context. `@unchecked Sendable`: other threads only call `wake()`, which libwebsockets allows, and

@@ -24,6 +24,8 @@ package enum NodeMessage: Equatable, Sendable {
     package static let version = 1
     /// The longest message in bytes: one of a client with its envelope, every byte of it escaped.
     package static let maximumByteCount = 4 * SignalingProtocol.maximumMessageSize
+    /// Of a client's message in it: the longest, or an HTTP client's longest offer, whose lines' ends are escaped.
+    package static let maximumRelayedByteCount = 2 * SignalingProtocol.maximumMessageSize
     /// Of names within one participant.
     package static let maximumNames = 256
 }
@@ -54,7 +56,7 @@ package struct NodeMember: Equatable, Hashable, Codable, Sendable {
 
     fileprivate var isValid: Bool {
         SignalingProtocol.isValid(subscription: id) && SignalingProtocol.isValid(name: room)
-            && (data?.utf8.count ?? 0) <= SignalingProtocol.maximumMessageSize
+            && data.map(AccessClaims.isAllowed(data:)) ?? true
             && streams.count <= NodeMessage.maximumNames && receives.count <= NodeMessage.maximumNames
             && streams.allSatisfy { SignalingProtocol.isValid(name: $0) }
             && receives.allSatisfy { $0.map { SignalingProtocol.isValid(name: $0) } ?? true }
@@ -81,6 +83,7 @@ package struct NodeRelay: Equatable, Codable, Sendable {
     fileprivate var isValid: Bool {
         SignalingProtocol.isValid(name: room) && SignalingProtocol.isValid(subscription: to)
             && from.map { SignalingProtocol.isValid(subscription: $0) } ?? true
+            && message.json().count <= NodeMessage.maximumRelayedByteCount
     }
 }
 

@@ -185,11 +185,15 @@ extension RoomDirectory {
                 if holder == connection || isHere(holder) && !isAbsent(holder) { continue }
                 removeStream(stream, in: room, reason: .signalingLost)
             }
+            // Two nodes may each have filled the room; one that keeps to no limits is not followed.
+            guard (rooms[room]?.streams.count ?? 0) < 2 * limits.streamsPerRoom else { break }
             makeLive(stream, by: connection, in: room)
         }
         rooms[room]?.receivers.removeAll { $0.connection == connection && !member.receives.contains($0.stream) }
         for name in member.receives
-        where rooms[room]?.receivers.contains(where: { $0.connection == connection && $0.stream == name }) == false {
+        where rooms[room]?.receivers.contains(where: { $0.connection == connection && $0.stream == name }) == false
+            && (rooms[room]?.receivers.count ?? 0) < 2 * limits.streamsPerRoom
+        {
             rooms[room]?.receivers.append((name, connection))
         }
     }
@@ -307,11 +311,10 @@ extension RoomDirectory {
     }
 
     private mutating func claim(_ claim: StreamClaim, for connection: ConnectionID, isLive: Bool) {
-        guard var cluster else { return }
-        cluster.lastTicket += 1
-        cluster.pending[cluster.lastTicket] = .init(claim: claim, connection: connection, isLive: isLive)
-        outputs.append(.backplane(.claim(claim, ticket: cluster.lastTicket)))
-        self.cluster = cluster
+        guard let ticket = cluster.map({ $0.lastTicket + 1 }) else { return }
+        cluster?.lastTicket = ticket
+        cluster?.pending[ticket] = .init(claim: claim, connection: connection, isLive: isLive)
+        outputs.append(.backplane(.claim(claim, ticket: ticket)))
     }
 
     private mutating func keepNames() {
