@@ -4,126 +4,6 @@ import Testing
 
 @testable import EmisoraSignalingServer
 
-/// Nodes joined by a bus of their own, in virtual time: every message between them goes when the test lets it.
-struct NodeWorld {
-    typealias Directory = RoomDirectory<CountingGenerator>
-    typealias ConnectionID = Directory.ConnectionID
-
-    struct Client: Hashable {
-        var node: Int
-        var connection: ConnectionID
-    }
-
-    var nodes: [Directory]
-    var isConnected: [Bool]
-    var now = Instant.zero
-    var got: [Client: [SignalingMessage]] = [:]
-    var names: [String: String] = [:]
-    /// On their way, in order.
-    var bus: [(to: Int, event: BackplaneEvent)] = []
-
-    static func id(_ node: Int) -> String { "node-0123456789-\(node)" }
-
-    init(_ count: Int = 2) {
-        nodes = (0..<count).map { node in
-            var limits = ServerLimits()
-            limits.resumeGrace = .seconds(10)
-            let key = TokenKey(derivedFrom: SecretFile(Array("for all nodes, which share it all".utf8)), for: "tests")
-            return Directory(
-                random: CountingGenerator(from: UInt64(node) << 32), limits: limits,
-                access: AccessPolicy(key: nil, resumptionKey: key, unixTime: { 0 }), node: Self.id(node))
-        }
-        isConnected = Array(repeating: true, count: count)
-        for node in nodes.indices { happened(.connected, at: node) }
-        settle()
-    }
-
-    mutating func happened(_ event: BackplaneEvent, at node: Int) {
-        nodes[node].happened(event, now: now)
-        drain(node)
-    }
-
-    mutating func drain(_ node: Int) {
-        while let output = nodes[node].pollOutput() {
-            switch output {
-            case .send(let message, let to), .relay(let message, _, let to, _): got[Client(node: node, connection: to), default: []].append(message)
-            case .close: break
-            case .backplane(let command): if isConnected[node] { carry(command, from: node) }
-            }
-        }
-    }
-
-    private mutating func carry(_ command: BackplaneCommand, from node: Int) {
-        switch command {
-        case .publish(let bytes, let to):
-            for other in nodes.indices where isConnected[other] && (to == nil || to == Self.id(other)) {
-                bus.append((other, .received(bytes)))
-            }
-        case .claim(let claim, let ticket):
-            let key = claim.room + "/" + claim.stream
-            let isOurs = names[key].map { $0 == claim.holder || $0 == claim.over } ?? true
-            if isOurs { names[key] = claim.holder }
-            bus.append((node, .claimed(ticket: ticket, isOurs: isOurs)))
-        case .release(let claim):
-            let key = claim.room + "/" + claim.stream
-            if names[key] == claim.holder { names[key] = nil }
-        }
-    }
-
-    /// Lets everything arrive.
-    mutating func settle() {
-        while !bus.isEmpty {
-            let (to, event) = bus.removeFirst()
-            if isConnected[to] { happened(event, at: to) }
-        }
-    }
-
-    mutating func cut(_ node: Int) {
-        isConnected[node] = false
-        happened(.disconnected, at: node)
-    }
-
-    mutating func mend(_ node: Int) {
-        isConnected[node] = true
-        happened(.connected, at: node)
-        settle()
-    }
-
-    /// Second by second; a killed node has no clock.
-    mutating func pass(_ seconds: Int, without killed: Int? = nil) {
-        for _ in 0..<seconds {
-            now = now + .seconds(1)
-            for node in nodes.indices where node != killed {
-                nodes[node].handleTimeout(now: now)
-                drain(node)
-            }
-            settle()
-        }
-    }
-
-    mutating func say(_ message: SignalingMessage, _ client: Client) {
-        nodes[client.node].handle(message, from: client.connection, now: now)
-        drain(client.node)
-    }
-
-    /// What a client got since the last look.
-    mutating func heard(_ client: Client) -> [SignalingMessage] {
-        got.removeValue(forKey: client) ?? []
-    }
-
-    mutating func join(_ node: Int, resume: SessionResumption? = nil) throws -> (Client, SessionResumption) {
-        let client = Client(node: node, connection: nodes[node].connect(allowedRoom: "demo"))
-        say(.join(version: 1, room: "demo", resume: resume), client)
-        settle()
-        for case .welcome(_, let id, _, _, _, let ticket?) in got[client] ?? [] {
-            return (client, SessionResumption(id: id, secret: ticket.secret))
-        }
-        throw SignalingError(.notJoined, "\(heard(client))")
-    }
-
-    mutating func streams(at node: Int) -> [String] { nodes[node].liveRooms.first?.streams ?? [] }
-}
-
 @Suite struct ClusterTests {
     static let subscription = "0123456789abcdef"
 
@@ -193,22 +73,22 @@ struct NodeWorld {
 
     @Test func aLostNodesPublisherIsWaitedForAndResumesElsewhere() throws {
         var (world, _, who, viewer) = try Self.watched(nodes: 3)
-        world.isConnected[2] = false
-        world.pass(6, without: 2)
+        world.kill(2)
+        world.pass(6)
         #expect(world.streams(at: 0) == ["camera"])
         #expect(world.heard(viewer).isEmpty)
         let (again, _) = try world.join(1, resume: Self.resuming(who))
         world.settle()
         #expect(world.streams(at: 0) == ["camera"])
         Self.candidatesGoBothWays(&world, viewer, again)
-        world.pass(20, without: 2)
+        world.pass(20)
         #expect(!world.heard(viewer).contains { $0.type == "subscriptionEnded" })
     }
 
     @Test func aLostNodesPublisherThatStaysAwayIsGoneAfterTheGrace() throws {
         var (world, _, _, viewer) = try Self.watched()
-        world.isConnected[1] = false
-        world.pass(20, without: 1)
+        world.kill(1)
+        world.pass(20)
         #expect(
             world.heard(viewer).contains(.subscriptionEnded(subscription: Self.subscription, reason: .signalingLost)))
         #expect(world.streams(at: 0).isEmpty)
