@@ -205,7 +205,7 @@ let package = Package(
             dependencies: [
                 "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
                 "EmisoraHTTPClient", "EmisoraICE", "EmisoraJanusProtocol", "EmisoraPeerEngine", "EmisoraSDP",
-                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraVideo",
+                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer", "EmisoraVideo",
                 "EmisoraWebsocketClient",
             ],
             path: "Tests/Emisora"),

@@ -45,7 +45,7 @@ struct PublishCommand {
         var command = PublishCommand()
     }
 
-    static var help: String { usage + "\n" + Arguments.help(options(Box())) }
+    static var help: String { usage + "\n" + Arguments.help(options(Box())) + "\n" + PublishConsole.help }
 
     private static func options(_ box: Box) -> [Arguments.Option] {
         func set<Value>(_ path: WritableKeyPath<PublishCommand, Value>, _ value: Value?) -> Bool {
@@ -158,6 +158,8 @@ struct PublishCommand {
             throw error
         }
         Terminal.note("Publishing \(stream) to \(url)")
+        let console = Task { await PublishConsole(publisher: publisher).run() }
+        defer { console.cancel() }
         let watcher = PublishWatcher(
             session: session, main: publisher.videoCapture == nil ? .audio : .video, start: start)
         await watcher.run(until: duration.map { start + .nanoseconds(Int64($0 * 1e9)) })

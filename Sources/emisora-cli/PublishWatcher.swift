@@ -65,6 +65,12 @@ actor PublishWatcher {
                 captureError = error
                 Terminal.note("The source is over.")
                 return
+            case .muteForced(_, let video, let audio, _, let reason):
+                let what = video && audio ? "Video and audio" : video ? "Video" : "Audio"
+                Terminal.note("\(what) muted by a moderator" + (reason.map { ": \($0)" } ?? "."))
+            case .forceDisconnected, .connectionCreated, .connectionDestroyed, .signalReceived, .requestRefused,
+                .streamPropertyChanged:
+                break
             case .streamPublished, .streamUnpublished, .subscriptionConnected, .subscriptionEnded, .captureReported:
                 break
             }

@@ -130,11 +130,11 @@ func eventually(
         #expect(!first.isCapturing)
 
         publisher.videoBitrate = .kilobitsPerSecond(300)
-        publisher.isVideoMuted = true
+        publisher.publishesVideo = false
         try await eventually("pictures are dropped as paused") {
             publisher.captureLedger.dropped(.paused) >= 5
         }
-        publisher.isVideoMuted = false
+        publisher.publishesVideo = true
         let before = collector.snapshot.frames
         try await eventually("pictures come again") { collector.snapshot.frames > before + 3 }
         await publishing.disconnect()

@@ -11,6 +11,8 @@ import Testing
         private struct State {
             var onEvent: (@Sendable (SignalingClientEvent) -> Void)?
             var sent: [SignalingMessage] = []
+            /// Of the one stream, as they were said last.
+            var properties: StreamProperties?
         }
         let usualOfferer = Offerer.subscriber
         private let state = Mutex(State())
@@ -30,17 +32,28 @@ import Testing
                 .message(
                     .welcome(
                         version: 1, id: id, room: "demo",
-                        streams: streams.map { StreamDescription(stream: $0, publisher: $1) },
+                        streams: streams.map {
+                            StreamDescription(
+                                stream: $0, publisher: $1, properties: $1 == "me" ? properties : nil)
+                        },
                         resume: ResumptionTicket(secret: BearerToken("secret"), grace: grace))))
         }
 
         /// As the server does, a stream that is published is confirmed at once.
         func send(_ message: SignalingMessage) {
             state.withLock { $0.sent.append(message) }
-            if case .publish(let stream) = message {
-                say(.message(.streamPublished(StreamDescription(stream: stream, publisher: "me"))))
+            switch message {
+            case .publish(let stream, let properties):
+                state.withLock { $0.properties = properties }
+                say(
+                    .message(
+                        .streamPublished(StreamDescription(stream: stream, publisher: "me", properties: properties))))
+            case .updateStream(_, let properties): state.withLock { $0.properties = properties }
+            default: break
             }
         }
+
+        var properties: StreamProperties? { state.withLock { $0.properties } }
 
         func close() {
             state.withLock { $0.onEvent = nil }
@@ -106,26 +119,43 @@ import Testing
         await session.disconnect()
     }
 
+    /// Until the session is back in its room, and has said what there was to say.
+    private static func reconnected(
+        _ session: Session, _ events: inout AsyncStream<SessionEvent>.Iterator
+    ) async throws {
+        while true {
+            let event = await Self.next(&events)
+            if event == "reconnected" { break }
+            try #require(event != "the end")
+        }
+        _ = await session.statistics()
+    }
+
     @Test func aPublisherSaysAnewOnlyWhatTheRoomDoesNotKnow() async throws {
         var (session, channel, events) = try await Self.session()
-        try await session.publish(Publisher(videoCapture: NoiseCapture()))
+        let publisher = Publisher(videoCapture: NoiseCapture())
+        try await session.publish(publisher)
         _ = await Self.next(&events)
+        try await eventually("the size of its pictures is told") { channel.properties?.width != nil }
         _ = channel.takeSent()
+        let properties = channel.properties
         for (id, streams, said) in [
-            ("me", [("main", "me")], [SignalingMessage]()), ("me", [], [.publish(stream: "main")]),
-            ("another", [], [.publish(stream: "main")]),
+            ("me", [("main", "me")], [SignalingMessage]()),
+            ("another", [], [.publish(stream: "main", properties: properties)]),
+            ("me", [], [.publish(stream: "main", properties: properties)]),
         ] {
             channel.lose()
             channel.welcome(id, streams)
-            while true {
-                let event = await Self.next(&events)
-                if event == "reconnected" { break }
-                try #require(event != "the end")
-            }
-            // What the session says is said by the time that its statistics can be had.
-            _ = await session.statistics()
+            try await Self.reconnected(session, &events)
             #expect(channel.takeSent() == said)
         }
+        // What changed meanwhile is said, too.
+        channel.lose()
+        publisher.publishesVideo = false
+        channel.welcome("me", [("main", "me")])
+        try await Self.reconnected(session, &events)
+        #expect(channel.properties?.hasVideo == false)
+        #expect(channel.takeSent().map(\.type) == ["updateStream"])
         await session.disconnect()
     }
 
@@ -149,6 +179,38 @@ import Testing
         channel.say(.message(.error(SignalingError(.takenOver, "It goes on elsewhere."))))
         #expect(await Self.next(&events) == "ended(The session goes on over another connection.)")
         #expect(await Self.next(&events) == "the end")
+        await session.disconnect()
+    }
+
+    @Test func aSessionThatAModeratorEndsSaysSoAndEnds() async throws {
+        var (session, channel, events) = try await Self.session()
+        channel.lose()
+        _ = await Self.next(&events)
+        // It was put out while it was away.
+        channel.say(.message(.forceDisconnected(ForcedDisconnect(id: "me", reason: "Enough", by: "them"))))
+        #expect(await Self.next(&events) == #"forceDisconnected(by: "them", reason: Optional("Enough"))"#)
+        #expect(await Self.next(&events) == "ended(A moderator has ended the session: Enough)")
+        #expect(await Self.next(&events) == "the end")
+        await session.disconnect()
+    }
+
+    @Test func whatChangedInAStreamDuringAnOutageIsTold() async throws {
+        var (session, channel, events) = try await Self.session()
+        func stream(hasVideo: Bool) -> StreamDescription {
+            StreamDescription(
+                stream: "theirs", publisher: "them", properties: .init(hasVideo: hasVideo, hasAudio: true))
+        }
+        channel.say(.message(.streamPublished(stream(hasVideo: true))))
+        _ = await Self.next(&events)
+        channel.lose()
+        channel.say(.message(.welcome(version: 1, id: "me", room: "demo", streams: [stream(hasVideo: false)])))
+        try await Self.reconnected(session, &events)
+        #expect(await Self.next(&events) == #"streamPublished(name: "theirs")"#)
+        guard case .streamPropertyChanged(let now, from: let before)? = await events.next() else {
+            Issue.record("no change")
+            return
+        }
+        #expect(now.hasVideo == false && before.hasVideo == true)
         await session.disconnect()
     }
 

@@ -43,8 +43,9 @@ def wait_for_port(port, process, name, log, seconds=30):
 class Program:
     _count = 0
 
-    def __init__(self, program, *arguments, label, env=None, command=()):
-        """`command`: what runs it, such as `ip netns exec NAME`; `label`: of its logs."""
+    def __init__(self, program, *arguments, label, env=None, command=(), listens=False):
+        """`command`: what runs it, such as `ip netns exec NAME`; `label`: of its logs; `listens`: it takes lines from
+        `say`."""
         LOGS.mkdir(parents=True, exist_ok=True)
         Program._count += 1
         self.arguments = [str(a) for a in arguments]
@@ -54,8 +55,13 @@ class Program:
         self._out = open(self.out_path, "wb")
         self._err = open(self.err_path, "wb")
         self.process = subprocess.Popen(
-            [*command, program, *self.arguments], stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
+            [*command, program, *self.arguments], stdin=subprocess.PIPE if listens else subprocess.DEVNULL,
+            stdout=self._out, stderr=self._err,
             env={**os.environ, **(env or {})})
+
+    def say(self, line):
+        self.process.stdin.write(f"{line}\n".encode())
+        self.process.stdin.flush()
 
     def stderr(self):
         return self.err_path.read_text(errors="replace")

@@ -1,3 +1,4 @@
+import EmisoraCore
 import EmisoraSignalingProtocol
 import Testing
 
@@ -54,6 +55,37 @@ import Testing
         let subscribe = SignalingMessage.subscribe(subscription: "another-subscription", stream: "camera", sdp: "v=0")
         try world.say(subscribe, other)
         #expect(world.messages[publisher]?.last == subscribe)
+    }
+
+    /// A reader that could not be told of a change is told how things are, once it reads again.
+    @Test func whoReadsSlowlyMissesNoLastChange() throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let viewer = world.core.opened(room: "demo", now: world.now)
+        try world.say(.join(version: 1, room: "demo"), viewer)
+        world.stalled = [viewer]
+        world.messages[viewer] = []
+        var properties = RoomSemanticsTests.properties
+        var changes = 0
+        repeat {
+            changes += 1
+            properties.hasVideo.toggle()
+            properties.width = changes
+            try world.say(.updateStream(stream: "camera", properties: properties), publisher)
+            world.now = world.now + .milliseconds(10)
+        } while changes == world.messages[viewer]?.count && changes < 10_000
+        #expect(changes < 10_000 && world.hungUp.isEmpty)
+        world.stalled = []
+        for _ in 1..<changes {
+            world.core.sent(to: viewer)
+            try world.drain()
+        }
+        guard case .streamPropertyChanged(let stream)? = world.messages[viewer]?.last else {
+            Issue.record("no change")
+            return
+        }
+        #expect(stream.properties == properties)
+        #expect(world.messages[viewer]?.count == changes)
     }
 
     @Test func theSameIsSoForManyPlayersByHTTP() throws {

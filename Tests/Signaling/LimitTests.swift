@@ -47,7 +47,7 @@ import Testing
             #expect(house.refusal(last) == nil)
         }
         let late = house.join()
-        #expect(house.refusal(late) == .limitReached)
+        #expect(house.refusal(late) == .roomFull)
     }
 
     @Test func sixteenStreamsOfAParticipantAnd64OfARoom() {

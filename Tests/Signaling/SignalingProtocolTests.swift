@@ -33,6 +33,18 @@ import Testing
         .receiving(stream: "studio"), .receiving(stream: nil), .stopReceiving(stream: nil),
         .ingest(subscription: "0123456789abcdef", stream: "studio", sdp: "v=0\r\n"),
         .subscriptionEnded(subscription: "0123456789abcdef", reason: .signalingLost),
+        .publish(stream: "camera", properties: RoomSemanticsTests.properties),
+        .updateStream(stream: "camera", properties: StreamProperties(hasVideo: false, hasAudio: true)),
+        .streamPropertyChanged(
+            StreamDescription(
+                stream: "camera", publisher: "b", data: "d", properties: RoomSemanticsTests.properties)),
+        .signal(RoutedSignal(SignalContent(data: "to all"))),
+        .signal(RoutedSignal(SignalContent(type: "chat", data: "\u{1F3A5}"), to: "a", from: "b", fromData: "c")),
+        .select(subscription: "0123456789abcdef", MediaSelection(video: false, audio: true)),
+        .forceMute(ForcedMute(stream: nil, media: .everything)),
+        .muteForced(ForcedMute(stream: "camera", media: .everything, reason: "why", by: "a")),
+        .forceDisconnect(ForcedDisconnect(id: "a")),
+        .forceDisconnected(ForcedDisconnect(id: "a", reason: "why", by: "b")),
         .error(SignalingError(.streamTaken, "Take another.", inReplyTo: "publish", subscription: nil)),
     ]
 

@@ -36,6 +36,9 @@ extension EndpointGateway {
         case .subscriptionEnded(id, let reason):
             answer(session, with: Self.problem(for: reason, session))
             forget(id, directory: &directory)
+        case .forceDisconnected:
+            answer(session, with: .problem(403, "A moderator has ended the session."))
+            forget(id, directory: &directory)
         case .error(let error) where session.exchange?.purpose == .creation:
             let response =
                 switch error.code {

@@ -15,6 +15,7 @@ struct HeldMessages<Sender: Hashable & Sendable>: Sendable {
     private static var messagesOfSender: Int { 128 }
     private static var messagesOfSenders: Int { 2_048 }
     private static var streamNotices: Int { 64 }
+    private static var departures: Int { 256 }
     private let byteLimit: Int
     private var entries: [Entry] = []
 
@@ -27,6 +28,8 @@ struct HeldMessages<Sender: Hashable & Sendable>: Sendable {
 
     /// Keeps a message that another participant sent; `false`: it has used up its share.
     mutating func hold(_ message: SignalingMessage, from sender: Sender) -> Bool {
+        // `welcome` says how streams are.
+        if case .streamPropertyChanged = message { return true }
         let byteCount = message.json().count
         let sent = entries.filter { $0.sender != nil }
         let own = sent.filter { $0.sender == sender }
@@ -39,20 +42,19 @@ struct HeldMessages<Sender: Hashable & Sendable>: Sendable {
         return true
     }
 
-    /// Keeps what the server says. What `welcome` says anyway is not kept, nor who came and went meanwhile.
+    /// Keeps what the server says, but for what is told anyway to who comes back: what streams and participants there are.
     mutating func hold(_ message: SignalingMessage) {
         switch message {
-        case .participantJoined, .participantLeft: return
+        case .participantJoined: return
+        case .participantLeft:
+            makePlace(Self.departures) { if case .participantLeft = $0 { true } else { false } }
         case .streamPublished(let stream):
             forgetEnd(of: stream.stream)
             return
         case .streamUnpublished(let stream):
             forgetEnd(of: stream.stream)
-            let notices = entries.indices.filter {
-                if case .streamUnpublished = entries[$0].message { true } else { false }
-            }
             // Of what is left out `welcome` says no more that it is there.
-            if notices.count >= Self.streamNotices, let oldest = notices.first { entries.remove(at: oldest) }
+            makePlace(Self.streamNotices) { if case .streamUnpublished = $0 { true } else { false } }
         case .subscriptionEnded(let id, _):
             let isUnheardOf = entries.contains { $0.message.begunSubscription == id }
             entries.removeAll { $0.message.subscription == id }
@@ -60,6 +62,12 @@ struct HeldMessages<Sender: Hashable & Sendable>: Sendable {
         default: break
         }
         entries.append(Entry(message: message))
+    }
+
+    /// Drops the oldest of a kind where there are that many.
+    private mutating func makePlace(_ limit: Int, among isOne: (SignalingMessage) -> Bool) {
+        let notices = entries.indices.filter { isOne(entries[$0].message) }
+        if notices.count >= limit, let oldest = notices.first { entries.remove(at: oldest) }
     }
 
     private mutating func forgetEnd(of stream: String) {

@@ -16,6 +16,8 @@ extension RoomDirectory {
         let until: Instant
         /// What it would have been told, to be told once it is back.
         var held: HeldMessages<ConnectionID>
+        /// The last that came while it was there.
+        let lastArrival: UInt64
     }
 
     struct ClaimKey: Hashable {
@@ -30,6 +32,8 @@ extension RoomDirectory {
         var stream: String
         var connection: ConnectionID
         let until: Instant
+        /// What the receiver has asked for meanwhile.
+        var selected: MediaSelection?
     }
 
     /// Of all rooms. Each costs a look at every return and every end.
@@ -47,6 +51,10 @@ extension RoomDirectory {
         else {
             // Also for who does not prove who it was: it joins like any stranger, or does not.
             return handle(message, from: connection)
+        }
+        if let word = expulsions.word(for: resumption.id) {
+            outputs += [.send(.forceDisconnected(word), to: connection), .close(connection)]
+            return
         }
         do throws(SignalingError) {
             try checkJoin(participant, version: version, room: room)
@@ -66,14 +74,15 @@ extension RoomDirectory {
             disconnect(longest)
         }
         touch(connection)
-        waitFor(connection, now: now)
+        waitFor(connection, since: lastArrival, now: now)
     }
 
-    mutating func waitFor(_ connection: ConnectionID, now: Instant) {
+    /// - Parameter arrival: The last one of which it may have been told.
+    mutating func waitFor(_ connection: ConnectionID, since arrival: UInt64, now: Instant) {
         away[connection] = Away(
             until: now + limits.resumeGrace,
             // All of it goes out behind the welcome, and must not make a slow reader of who reads it.
-            held: HeldMessages(byteLimit: limits.backlogBytes / 2))
+            held: HeldMessages(byteLimit: limits.backlogBytes / 2), lastArrival: arrival)
         expect(now + limits.resumeGrace)
     }
 
@@ -104,7 +113,10 @@ extension RoomDirectory {
         _ resumption: SessionResumption, by connection: ConnectionID, in room: String, _ grant: Grant, now: Instant
     ) throws(SignalingError) {
         var held: [SignalingMessage] = []
-        if let old = rooms[room]?.participants.first(where: { participants[$0]?.id == resumption.id }) {
+        var lastArrival: UInt64?
+        if let old = participant(resumption.id, in: room) {
+            // What a connection that only seemed to be there was told last, nobody knows.
+            lastArrival = away[old]?.lastArrival ?? self.lastArrival
             held = takeOver(old, by: connection, in: room)
             participants[connection]?.grant = grant
         } else {
@@ -113,9 +125,10 @@ extension RoomDirectory {
             announceArrival(of: connection, in: room)
         }
         // First, so that the welcome has them.
-        let refused = republish(resumption.holdings?.publishes ?? [], by: connection, in: room)
+        let refused = resumption.holdings.map { republish($0, by: connection, in: room) } ?? []
         welcome(connection, to: room)
         for message in held { outputs.append(.send(message, to: connection)) }
+        introduceOthers(to: connection, in: room, since: lastArrival)
         for error in refused { refuse(error, to: connection) }
         participants[connection]?.holdsWhatOthersSay = resumption.holdings == nil
         // A newer token may allow less.
@@ -166,23 +179,28 @@ extension RoomDirectory {
         return held
     }
 
-    /// Puts streams back where they are not known any more. Gives a refusal for each that has another publisher now.
+    /// Puts streams back where they are not known any more, and what is in them to what the client last said. Gives a
+    /// refusal for each that has another publisher now.
     private mutating func republish(
-        _ streams: [String], by connection: ConnectionID, in room: String
+        _ holdings: SessionHoldings, by connection: ConnectionID, in room: String
     ) -> [SignalingError] {
         var refused: [SignalingError] = []
         let told = outputs.count
-        for stream in streams.prefix(limits.streamsPerParticipant)
-        where rooms[room]?.publisher(of: stream) != connection {
+        for stream in holdings.publishes.prefix(limits.streamsPerParticipant) {
+            let properties = holdings.properties[stream]
             do throws(SignalingError) {
-                try publish(stream, by: connection, in: room, .publish(stream: stream), isResumed: true)
+                try publish(
+                    stream, properties, by: connection, in: room, .publish(stream: stream, properties: properties),
+                    isResumed: true)
             } catch {
                 refused.append(error)
             }
         }
         outputs[told...].removeAll { output in
             switch output {
-            case .send(.streamPublished, to: connection), .send(.streamUnpublished, to: connection): true
+            case .send(.streamPublished, to: connection), .send(.streamUnpublished, to: connection),
+                .relay(.streamPropertyChanged, from: _, to: connection, canFail: _):
+                true
             default: false
             }
         }
@@ -236,6 +254,11 @@ extension RoomDirectory {
                 stream: stream, subscriber: sends ? matching.connection : connection,
                 publisher: sends ? connection : matching.connection)
             confirm(id, with: matching.connection, by: connection, in: room)
+            if let media = matching.selected {
+                outputs.append(
+                    .relay(
+                        .select(subscription: id, media), from: matching.connection, to: connection, canFail: true))
+            }
             return
         }
         // Nobody talks a claim out of another's hands: ids are known to two sides only.
@@ -263,8 +286,16 @@ extension RoomDirectory {
         }
     }
 
-    func isClaimed(_ subscription: String, by connection: ConnectionID) -> Bool {
-        !claimKeys(subscription, of: connection).isEmpty
+    /// Whether the message is about a claim: the other side may come back any moment; until then there is nobody to pass
+    /// it on to. Of what is said once, and not again, the last is kept.
+    mutating func keepForClaim(
+        _ message: SignalingMessage, _ subscription: String, of connection: ConnectionID
+    ) -> Bool {
+        let keys = claimKeys(subscription, of: connection)
+        if case .select(_, let media) = message {
+            for key in keys where !key.sends { claims[key]?.selected = media }
+        }
+        return !keys.isEmpty
     }
 
     /// Answers whether there was one.

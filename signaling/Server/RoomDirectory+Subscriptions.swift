@@ -83,9 +83,17 @@ extension RoomDirectory {
 
     // MARK: Ends
 
-    /// Too much of the sender's waits for the receiver already: the subscription that the message is about ends, and
-    /// nothing else, so that nobody has the other side taken for a slow reader.
+    /// Too much of the sender's waits for the receiver already: what the message is about ends, fails or is told later, and
+    /// nothing else is touched, so that nobody has the other side taken for a slow reader.
     mutating func relayFailed(_ message: SignalingMessage, from sender: ConnectionID, to receiver: ConnectionID) {
+        switch message {
+        case .signal: return wordFailed(inReplyTo: "signal", from: sender, to: receiver)
+        case .muteForced: return wordFailed(inReplyTo: "forceMute", from: sender, to: receiver)
+        case .streamPropertyChanged(let stream):
+            participants[receiver]?.missedChanges.insert(stream.stream)
+            return
+        default: break
+        }
         guard let id = message.subscription, let room = participants[sender]?.room,
             let subscription = rooms[room]?.subscriptions[id], subscription.other(than: sender) != nil
         else { return }
@@ -121,8 +129,8 @@ extension RoomDirectory {
         if left.participants.isEmpty {
             rooms[room] = nil
         } else {
-            for publisher in Set(left.streams.map(\.publisher)) {
-                outputs.append(.send(.participantLeft(id: participant.id), to: publisher))
+            for audience in audience(in: left) {
+                outputs.append(.send(.participantLeft(id: participant.id), to: audience))
             }
         }
     }
@@ -150,7 +158,7 @@ extension SignalingMessage {
     var subscription: String? {
         switch self {
         case .subscribe(let id, _, _), .ingest(let id, _, _), .offer(let id, _), .answer(let id, _),
-            .candidate(let id, _):
+            .candidate(let id, _), .select(let id, _):
             id
         default: nil
         }

@@ -39,7 +39,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     struct Room {
         var participants: Set<ConnectionID> = []
         /// In the order of publication: a room's first stream is its oldest.
-        var streams: [(name: String, publisher: ConnectionID)] = []
+        var streams: [(name: String, publisher: ConnectionID, properties: StreamProperties?)] = []
         /// Who takes what HTTP encoders send, for one name of a stream or for any, in the order of registration.
         var receivers: [(stream: String?, connection: ConnectionID)] = []
         /// Of published streams and of received ones alike: the publisher is who sends.
@@ -65,6 +65,10 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         var room: String?
         /// It has the secret with which it can come back.
         var isResumable = false
+        /// Which arrival in a room it was, of all.
+        var arrival: UInt64 = 0
+        /// Streams whose properties it was not told as they are, since it reads too slowly.
+        var missedChanges: Set<String> = []
         var home = ParticipantHome.here
         /// It lost its connection to another node, which waits for it.
         var isAwayElsewhere = false
@@ -77,11 +81,13 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     let access: AccessPolicy
     private let iceServers: ICEServerList
     private var lastConnection: UInt64 = 0
+    private(set) var lastArrival: UInt64 = 0
     // Touched by the extensions, too.
     var participants: [ConnectionID: Participant] = [:]
     var rooms: [String: Room] = [:]
     var away: [ConnectionID: Away] = [:]
     var claims: [ClaimKey: Claim] = [:]
+    var expulsions = Expulsions()
     /// Not later than the end of the first of these.
     var nextAbsenceDeadline: Instant?
     /// `nil`: this server is the only one.
@@ -203,11 +209,19 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             remove(connection, reason: .left)
             participants[connection]?.grant = nil
             outputs.append(.close(connection))
-        case .publish(let stream):
-            try publish(stream, by: connection, in: try room(of: connection, message), message)
+        case .publish(let stream, let properties):
+            try publish(stream, properties, by: connection, in: try room(of: connection, message), message)
+        case .updateStream(let stream, let properties):
+            try update(stream, properties, by: connection, in: try room(of: connection, message), message)
+        case .signal(let signal):
+            try relay(signal, from: connection, in: try room(of: connection, message), message)
+        case .forceMute(let mute):
+            try forceMute(mute, by: connection, in: try room(of: connection, message), message)
+        case .forceDisconnect(let disconnect):
+            try forceDisconnect(disconnect, by: connection, in: try room(of: connection, message), message)
         case .unpublish(let stream):
             let room = try room(of: connection, message)
-            if forgetName(stream, of: connection, in: room) { return }
+            if forgetName(stream, of: connection) { return }
             guard rooms[room]?.publisher(of: stream) == connection else {
                 throw SignalingError(
                     .streamNotFound, "You do not publish a stream of this name.", inReplyTo: message.type)
@@ -221,9 +235,10 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         case .subscribe(let subscription, let stream, _):
             try subscribe(
                 connection, subscription: subscription, stream: stream, in: try room(of: connection, message), message)
-        case .offer(let subscription, _), .answer(let subscription, _), .candidate(let subscription, _):
+        case .offer(let subscription, _), .answer(let subscription, _), .candidate(let subscription, _),
+            .select(let subscription, _):
             // The other side may come back any moment; until then there is nobody to pass it on to.
-            if isClaimed(subscription, by: connection) { return }
+            if keepForClaim(message, subscription, of: connection) { return }
             let other = try counterpart(of: connection, subscription, message)
             outputs.append(.relay(message, from: connection, to: other, canFail: true))
         case .bye(let subscription, let reason):
@@ -235,7 +250,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
                     .subscriptionEnded(subscription: subscription, reason: reason), from: connection, to: other,
                     canFail: false))
         case .welcome, .streamPublished, .streamUnpublished, .participantJoined, .participantLeft,
-            .receiving, .ingest, .subscriptionEnded, .error:
+            .streamPropertyChanged, .muteForced, .forceDisconnected, .receiving, .ingest, .subscriptionEnded, .error:
             throw SignalingError(.notAllowed, "Only the server sends this message.", inReplyTo: message.type)
         }
     }
@@ -250,15 +265,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         try enter(connection, room, grant)
         welcome(connection, to: room)
         announceArrival(of: connection, in: room)
-    }
-
-    /// To publishers only: were every viewer told of every other, a room of n would cost n² messages.
-    mutating func announceArrival(of connection: ConnectionID, in room: String) {
-        guard let participant = participants[connection] else { return }
-        for publisher in Set(rooms[room]?.streams.map(\.publisher) ?? []) where publisher != connection {
-            outputs.append(
-                .send(.participantJoined(id: participant.id, data: participant.grant?.data), to: publisher))
-        }
+        introduceOthers(to: connection, in: room)
     }
 
     func checkJoin(_ participant: Participant, version: Int, room: String) throws(SignalingError) {
@@ -280,22 +287,31 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard rooms[room] != nil || rooms.count < limits.rooms else {
             throw SignalingError(.limitReached, "The server holds no more rooms.", inReplyTo: "join")
         }
-        if let full = rooms[room], full.participants.count >= limits.participantsPerRoom { dropLongestAway(of: room) }
+        let capacity = min(limits.participantsPerRoom, grant.capacity ?? .max)
+        // Where one place is enough: nobody is put out for who is refused all the same.
+        if rooms[room]?.participants.count == capacity { dropLongestAway(of: room) }
         var joined = rooms[room] ?? Room()
-        guard joined.participants.count < limits.participantsPerRoom else {
-            throw SignalingError(.limitReached, "The room is full.", inReplyTo: "join")
+        guard joined.participants.count < capacity else {
+            throw SignalingError(.roomFull, "The room is full; try again when somebody has left.", inReplyTo: "join")
         }
         joined.participants.insert(connection)
         rooms[room] = joined
-        participants[connection]?.room = room
+        arrives(connection, in: room)
         participants[connection]?.grant = grant
         participants[connection]?.token = nil
+    }
+
+    mutating func arrives(_ connection: ConnectionID, in room: String) {
+        lastArrival += 1
+        participants[connection]?.arrival = lastArrival
+        participants[connection]?.room = room
     }
 
     mutating func welcome(_ connection: ConnectionID, to room: String) {
         guard let participant = participants[connection] else { return }
         let secret = participant.grant.flatMap { access.resumptionSecret(for: participant.id, in: room, $0) }
         participants[connection]?.isResumable = secret != nil
+        participants[connection]?.missedChanges = []
         outputs.append(
             .send(
                 .welcome(
@@ -307,18 +323,20 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     mutating func publish(
-        _ stream: String, by connection: ConnectionID, in room: String, _ message: SignalingMessage,
-        isResumed: Bool = false
+        _ stream: String, _ properties: StreamProperties?, by connection: ConnectionID, in room: String,
+        _ message: SignalingMessage, isResumed: Bool = false
     ) throws(SignalingError) {
         try Self.check(name: stream, "stream", inReplyTo: message.type)
         guard participants[connection]?.grant?.mayPublish(stream) == true else {
             throw SignalingError(
                 .notAllowed, "Your token does not let you publish this stream.", inReplyTo: message.type)
         }
+        try Self.check(properties, inReplyTo: message.type)
         var displaced: String?
         if let holder = rooms[room]?.publisher(of: stream) {
             // Said again after a broken connection.
             if holder == connection {
+                if let properties { try update(stream, properties, by: connection, in: room, message) }
                 return outputs.append(.send(.streamPublished(describe(stream, by: connection)), to: connection))
             }
             // Who is away gives way, so that a publisher that was started anew need not wait for its own ghost.
@@ -334,16 +352,19 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
                 inReplyTo: message.type)
         }
         guard streams.count < limits.streamsPerRoom,
-            streams.count(where: { $0.publisher == connection }) < limits.streamsPerParticipant
+            streams.count(where: { $0.publisher == connection }) + awaitedNames(of: connection)
+                < limits.streamsPerParticipant
         else { throw SignalingError(.limitReached, "No more streams are taken here.", inReplyTo: message.type) }
-        guard !awaitsName(stream, for: connection, in: room, over: displaced, isResumed: isResumed) else {
-            return
-        }
-        makeLive(stream, by: connection, in: room)
+        let claim = StreamClaim(
+            room: room, stream: stream, holder: participants[connection]?.id ?? "", over: displaced)
+        guard !awaitsName(claim, properties, for: connection, isResumed: isResumed) else { return }
+        makeLive(stream, properties, by: connection, in: room)
     }
 
-    mutating func makeLive(_ stream: String, by connection: ConnectionID, in room: String) {
-        rooms[room]?.streams.append((stream, connection))
+    mutating func makeLive(
+        _ stream: String, _ properties: StreamProperties?, by connection: ConnectionID, in room: String
+    ) {
+        rooms[room]?.streams.append((stream, connection, properties))
         tell(room, .streamPublished(describe(stream, by: connection)))
     }
 
@@ -394,7 +415,10 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     func describe(_ stream: String, by publisher: ConnectionID) -> StreamDescription {
         let participant = participants[publisher]
-        return StreamDescription(stream: stream, publisher: participant?.id ?? "", data: participant?.grant?.data)
+        let live = participant?.room.flatMap { rooms[$0] }?.streams.first { $0.name == stream }
+        return StreamDescription(
+            stream: stream, publisher: participant?.id ?? "", data: participant?.grant?.data,
+            properties: live?.properties)
     }
 
     mutating func tell(_ room: String, _ message: SignalingMessage) {

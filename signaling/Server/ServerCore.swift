@@ -45,6 +45,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     private var allowances: [ConnectionID: Allowance] = [:]
     /// What has not gone out yet; of those that are spoken to.
     private var backlogs: [ConnectionID: Backlog<ConnectionID>] = [:]
+    /// Of those that have said something to all.
+    private var signalBudgets: [ConnectionID: SignalBudget] = [:]
     /// Of those that have not joined yet.
     private var joinDeadlines: [ConnectionID: Instant] = [:]
     /// Of requests that will be answered, where a page of another server asks.
@@ -81,7 +83,9 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     mutating func received(_ message: [UInt8], from connection: ConnectionID, now: Instant) {
         guard spendAllowance(of: connection, bytes: message.count, now: now) else { return }
         do {
-            directory.handle(try SignalingMessage(json: message), from: connection, now: now)
+            let message = try SignalingMessage(json: message)
+            try spendSignalBudget(on: message, of: connection, now: now)
+            directory.handle(message, from: connection, now: now)
         } catch {
             directory.refuse(error, to: connection)
         }
@@ -102,14 +106,22 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         settle()
     }
 
-    /// The oldest of the messages to it has gone out.
-    mutating func sent(to connection: ConnectionID) {
+    /// The oldest of the messages to it has gone out. Gives whether there are outputs now.
+    @discardableResult
+    mutating func sent(to connection: ConnectionID) -> Bool {
         backlogs[connection]?.removeFirst()
+        guard let backlog = backlogs[connection], backlog.byteCount <= settings.limits.backlogBytes / 4 else {
+            return false
+        }
+        directory.catchUp(connection)
+        settle()
+        return nextOutput < outputs.count
     }
 
     mutating func closed(_ connection: ConnectionID, now: Instant) {
         allowances[connection] = nil
         backlogs[connection] = nil
+        signalBudgets[connection] = nil
         joinDeadlines[connection] = nil
         directory.lost(connection, now: now)
         settle()
@@ -126,6 +138,22 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         settle()
         outputs.append(.close(connection))
         return false
+    }
+
+    private mutating func spendSignalBudget(
+        on message: SignalingMessage, of connection: ConnectionID, now: Instant
+    ) throws(SignalingError) {
+        guard case .signal(let signal) = message else { return }
+        let count = directory.relayedByteCount(of: signal, from: connection)
+        guard count > 0 else { return }
+        var budget = signalBudgets[connection] ?? SignalBudget(settings.limits, now: now)
+        let isGranted = budget.take(count, now: now)
+        signalBudgets[connection] = budget
+        guard isGranted else {
+            throw SignalingError(
+                .limitReached, "Signals to all come too fast for a room of this size; say less, or wait a little.",
+                inReplyTo: message.type)
+        }
     }
 
     // MARK: Other nodes

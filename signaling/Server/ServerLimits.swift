@@ -18,6 +18,9 @@ package struct ServerLimits: Equatable, Sendable {
     /// The same in bytes. A viewer sends about 10 kB, and a publisher as much to each of its viewers.
     package var byteBurst = 4 << 20
     package var bytesPerSecond = 512 << 10
+    /// Bytes that one client's signals to all may become for all of them together, at once and a second in the long run.
+    package var signalByteBurst = 4 << 20
+    package var signalBytesPerSecond = 1 << 20
     /// Of one message; without a bound a message of empty fragments would never end.
     package var fragmentsPerMessage = 16_384
     /// Bytes of one message after which an oversized one is not worth reading to its end.

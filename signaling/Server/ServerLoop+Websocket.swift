@@ -113,7 +113,7 @@ extension ServerLoop {
         guard let waiting = sockets[socket], !waiting.isTooSlow else { return -1 }
         guard let message = waiting.queue.first else { return waiting.closesWhenSent ? -1 : 0 }
         sockets[socket]?.queue.removeFirst()
-        if let connection = waiting.connection { core.sent(to: connection) }
+        if let connection = waiting.connection, core.sent(to: connection) { drain() }
         let kind = message.isBinary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT
         guard write(message.bytes, to: socket, kind) else { return -1 }
         if waiting.queue.count > 1 || waiting.closesWhenSent { lws_callback_on_writable(socket) }

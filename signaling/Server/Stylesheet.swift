@@ -14,6 +14,8 @@ enum Stylesheet {
         #room { font-weight: 600; }
         .pill { padding: 2px 10px; border-radius: 999px; font-size: 13px; background: var(--line); color: var(--dim); }
         .pill.live { background: #16382f; color: var(--accent); }
+        #name { color: var(--dim); }
+        #stage.dark video { visibility: hidden; }
         .pill.lost { background: #3b211c; color: var(--bad); }
         nav { display: flex; flex-wrap: wrap; gap: 6px; margin-left: auto; }
         nav button, #sound { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--line);

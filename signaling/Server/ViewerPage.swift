@@ -16,6 +16,8 @@ enum ViewerPage {
           <a class="brand" href="/">Emisora</a>
           <span id="room"></span>
           <span id="state" class="pill" role="status">connecting</span>
+          <span id="name"></span>
+          <span id="muted" class="pill" role="status" hidden></span>
           <nav id="streams" aria-label="Streams"></nav>
         </header>
         <main>

@@ -13,7 +13,8 @@ enum ViewerScript {
         const video = byId('video');
 
         // What automated tests read.
-        const page = window.emisora = { state: 'connecting', firstFrameMs: null, audioLevel: 0, stats: null, offers: 0 };
+        const page = window.emisora = { state: 'connecting', firstFrameMs: null, audioLevel: 0, stats: null, offers: 0,
+          stream: null, muted: null };
 
         let socket = null;
         let retryDelay = 250;
@@ -86,8 +87,18 @@ enum ViewerScript {
               break;
             case 'streamPublished':
               streams = streams.filter((s) => s.stream !== message.stream);
-              streams.push({ stream: message.stream, publisher: message.publisher });
+              streams.push(message);
               choose();
+              break;
+            case 'streamPropertyChanged':
+              streams = streams.map((s) => (s.stream === message.stream ? message : s));
+              describe();
+              break;
+            case 'forceDisconnected':
+              refused = true;
+              hangUp(null);
+              show('refused', message.reason ? 'A moderator has ended this: ' + message.reason
+                : 'A moderator has ended this.');
               break;
             case 'streamUnpublished':
               streams = streams.filter((s) => s.stream !== message.stream);
@@ -117,6 +128,27 @@ enum ViewerScript {
               else if (message.inReplyTo === 'subscribe' && isCurrent(message)) ended(message.code);
               break;
           }
+        }
+
+        // What the publisher says that its stream has in it: a muted one is live, though nothing moves.
+        function describe() {
+          const current = call && streams.find((s) => s.stream === call.stream);
+          const has = current && current.properties;
+          page.stream = call ? call.stream : null;
+          page.muted = has ? { video: !has.hasVideo, audio: !has.hasAudio } : null;
+          byId('name').textContent = call ? call.stream : '';
+          const off = has ? [has.hasVideo ? '' : 'no video', has.hasAudio ? '' : 'no sound'].filter(Boolean) : [];
+          byId('muted').textContent = off.join(', ');
+          byId('muted').hidden = off.length === 0;
+          byId('stage').classList.toggle('dark', !!has && !has.hasVideo);
+        }
+
+        // Whether this browser plays something of a stream; one that does not say gets its try.
+        function canPlay(target) {
+          const names = (target.properties && target.properties.codecs) || [];
+          const known = ['audio', 'video'].flatMap((kind) => (RTCRtpReceiver.getCapabilities(kind) || { codecs: [] }).codecs)
+            .map((codec) => codec.mimeType.split('/')[1].toLowerCase());
+          return names.length === 0 || names.some((name) => known.includes(name.toLowerCase()));
         }
 
         function isCurrent(message) {
@@ -156,7 +188,12 @@ enum ViewerScript {
           // After a restart of the server the publisher may come back later than we; who does not is told.
           if (call && call.orphan && (flowing() || !call.unknown) && (!target || wanted === null)) return;
           if (call) hangUp('bye');
-          if (target && joined) subscribe(target);
+          describe();
+          if (target && joined && !canPlay(target)) {
+            show('waiting', target.stream + ' is sent as ' + target.properties.codecs.join(', ')
+              + ', which this browser does not play.');
+          }
+          else if (target && joined) subscribe(target);
           else show('waiting', 'Waiting for a publisher …');
         }
 
@@ -167,6 +204,7 @@ enum ViewerScript {
           const mine = call = { id: newId(), stream: target.stream, publisher: target.publisher, peer, orphan: false,
             unknown: false, started: performance.now(), early: [], held: [], bytes: -1, moved: 0, previous: null };
           page.firstFrameMs = null;
+          describe();
           show('starting', 'Starting ' + target.stream + ' …');
           const media = new MediaStream();
           video.srcObject = media;
@@ -258,7 +296,8 @@ enum ViewerScript {
         // Whether media came in lately; `moved` is set by every picture on show and by the figures' timer, which alone
         // runs on a hidden page and without video.
         function flowing() {
-          const patience = document.hidden || !video.videoWidth ? 2500 : 600;
+          const stands = document.hidden || !video.videoWidth || (page.muted && page.muted.video);
+          const patience = stands ? 2500 : 600;
           return call !== null && call.moved > 0 && performance.now() - call.moved < patience;
         }
 
@@ -286,6 +325,7 @@ enum ViewerScript {
           call.peer.close();
           call = null;
           video.srcObject = null;
+          describe();
           clearFigures();
         }
 
@@ -341,10 +381,16 @@ enum ViewerScript {
             }
           });
           if (mine !== call) return;
-          if (now.bytes > mine.bytes && mine.bytes >= 0 && page.firstFrameMs !== null) {
+          const silent = page.muted && page.muted.video;
+          if (now.bytes > mine.bytes && mine.bytes >= 0 && (page.firstFrameMs !== null || silent)) {
             mine.moved = now.time;
             // Where pictures on show are not told of.
-            if (page.state === 'stalled' && !video.requestVideoFrameCallback) show('live', '');
+            if (page.state === 'stalled' && (silent || !video.requestVideoFrameCallback)) show('live', '');
+          }
+          // Without pictures to wait for it is the sound that begins.
+          if (page.state === 'starting' && silent && now.bytes > 0) {
+            mine.moved = now.time;
+            show('live', '');
           }
           mine.bytes = now.bytes;
           const before = mine.previous;

@@ -70,7 +70,7 @@ final class AudioPipeline: Sendable {
         self.wishes.withLock { $0 = wishes }
     }
 
-    /// While muted, silence is sent: the receiver's clock and path stay as they are.
+    /// While muted, silence is sent, a packet every 400 ms: the receiver's clock and path stay as they are.
     func setMuted(_ muted: Bool) {
         isMuted.withLock { $0 = muted }
     }
@@ -138,7 +138,8 @@ final class AudioPipeline: Sendable {
 
     /// The encoder as the receivers want it; the one there is, where it can be.
     private func encoder(for captured: Int, _ stage: inout Stage) throws(CodecError) -> OpusEncoder {
-        let wanted = Self.configuration(for: wishes.withLock { $0 }, captured: captured, bitrate: bitrate)
+        var wanted = Self.configuration(for: wishes.withLock { $0 }, captured: captured, bitrate: bitrate)
+        if isMuted.withLock({ $0 }) { wanted.usesDTX = true }
         if let current = stage.encoder, current.configuration.channels == wanted.channels {
             try current.update(wanted)
             return current

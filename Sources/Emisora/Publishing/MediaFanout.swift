@@ -4,6 +4,7 @@ import EmisoraCore
 import EmisoraCrypto
 import EmisoraPeerEngine
 import EmisoraRTP
+import EmisoraSignalingProtocol
 import Glibc
 
 /// Hands what was encoded once to every subscriber: packetised once, shared by all queues and histories. Confined to the
@@ -18,6 +19,7 @@ final class MediaFanout: TurnParticipant {
     private let main: Int
     private let rates: EncoderRate
     private let wishes: WishesControl
+    private var sendsPictures = true
 
     struct Subscriber {
         let id: String
@@ -27,6 +29,8 @@ final class MediaFanout: TurnParticipant {
         var hasBegun: Set<Int> = []
         /// Encodings of which a picture was left out for it: those behind are of use from the next key frame on.
         var isBehind: Set<Int> = []
+        /// What it wants to be sent.
+        var media = MediaSelection.everything
     }
 
     init(video: VideoPipeline?, audio: AudioPipeline?) {
@@ -37,6 +41,26 @@ final class MediaFanout: TurnParticipant {
         let encodings = video?.layers?.encodings ?? []
         streams = (0..<max(1, encodings.count)).map { _ in EncodedStream() }
         main = VideoEncoding.main(of: encodings)
+    }
+
+    /// While none are sent, those of a moment before are handed to nobody who comes.
+    func setSendsPictures(_ sends: Bool) {
+        sendsPictures = sends
+    }
+
+    /// Leaves out what a subscriber does not want.
+    func select(_ media: MediaSelection, for peer: Peer, now: Instant) {
+        guard let index = subscribers.firstIndex(where: { $0.peer === peer }) else { return }
+        let gainsVideo = media.video && !subscribers[index].media.video
+        subscribers[index].media = media
+        // Its encodings are those it is behind in.
+        if gainsVideo { for encoding in subscribers[index].isBehind { requestKeyFrame(encoding, now: now) } }
+    }
+
+    /// How many of these subscribers want pictures, and how many sound.
+    func receivers(among ids: Set<String>) -> (video: Int, audio: Int) {
+        let present = subscribers.filter { ids.contains($0.id) }
+        return (present.count { $0.media.video }, present.count { $0.media.audio })
     }
 
     var subscriberCount: Int { subscribers.count }
@@ -78,7 +102,8 @@ final class MediaFanout: TurnParticipant {
         guard streams.indices.contains(encoding) else { return }
         let recent = streams[encoding].start(now: now)
         if let index = subscribers.firstIndex(where: { $0.peer === peer }),
-            !subscribers[index].hasBegun.contains(encoding), !recent.isEmpty,
+            sendsPictures, subscribers[index].media.video, !subscribers[index].hasBegun.contains(encoding),
+            !recent.isEmpty,
             mayHave(recent.map(\.picture), peer.engine)
         {
             subscribers[index].hasBegun.insert(encoding)
@@ -148,6 +173,10 @@ final class MediaFanout: TurnParticipant {
     private func reasonAgainst(
         _ picture: EncodedVideoFrame, _ encoding: Int, _ subscriber: inout Subscriber
     ) -> NotSentReason? {
+        guard subscriber.media.video else {
+            subscriber.isBehind.insert(encoding)
+            return .paused
+        }
         guard wishes.suits(picture, subscriber.peer.engine) else {
             subscriber.isBehind.insert(encoding)
             return .unsuitable
@@ -161,7 +190,7 @@ final class MediaFanout: TurnParticipant {
             payload: encoded.payload, startsTalkspurt: encoded.startsTalkspurt,
             audioLevel: HeaderExtensionValues.AudioLevel(rootMeanSquare: encoded.level))
         guard let frame = packetized else { return }
-        for subscriber in subscribers {
+        for subscriber in subscribers where subscriber.media.audio {
             _ = subscriber.peer.engine.sendAudio(frame, captureTime: encoded.captureTime, now: now)
         }
     }

@@ -50,10 +50,10 @@ public final class Publisher: Sendable {
         var videoCapture: (any VideoCapture)?
         var videoBitrate: DataRate
         var videoRotation = VideoRotation.none
-        var isVideoMuted = false
-        var isAudioMuted = false
+        var publishesVideo = true
+        var publishesAudio = true
         var isPublished = false
-        var subscriberCount = 0
+        var receivers = (video: 0, audio: 0)
         var onEvent: (@Sendable (PublisherEvent) -> Void)?
         var onEncoded: (@Sendable () -> Void)?
     }
@@ -62,6 +62,7 @@ public final class Publisher: Sendable {
     enum PublisherEvent: Sendable {
         case captureFailed(CaptureError)
         case captureReported(TrackKind, CaptureReport)
+        case propertiesChanged
     }
 
     /// The stream's name in the room.
@@ -95,6 +96,7 @@ public final class Publisher: Sendable {
                     sourceSize: videoCapture.format.size),
                 encodings: options.encodings,
                 onReport: { relay.publisher?.report(.captureReported(.video, $0)) },
+                onShape: { relay.publisher?.report(.propertiesChanged) },
                 didEncode: { relay.publisher?.encoded() })
         } else {
             video = nil
@@ -155,6 +157,7 @@ public final class Publisher: Sendable {
                 defer { state.videoCapture = newValue }
                 return (state.videoCapture, state.isPublished)
             }
+            report(.propertiesChanged)
             guard let video, isPublished else { return }
             control.perform { [self] in
                 old?.stop()
@@ -185,26 +188,59 @@ public final class Publisher: Sendable {
         set {
             state.withLock { $0.videoRotation = newValue }
             video?.update { $0.rotation = newValue }
+            report(.propertiesChanged)
         }
     }
 
-    /// While muted no picture is sent; capturing goes on.
-    public var isVideoMuted: Bool {
-        get { state.withLock { $0.isVideoMuted } }
+    /// Whether pictures are sent (`false` is W3C's `track.enabled = false`). The room is told
+    /// (``SessionEvent/streamPropertyChanged(_:from:)``), nothing is negotiated. Capturing goes on, so that pictures come
+    /// at once when this is `true` again, the first of them a key frame; meanwhile they count as ``DropReason/paused``.
+    public var publishesVideo: Bool {
+        get { state.withLock { $0.publishesVideo } }
         set {
-            state.withLock { $0.isVideoMuted = newValue }
+            let changes = state.withLock { state in
+                defer { state.publishesVideo = newValue }
+                return state.publishesVideo != newValue
+            }
+            guard changes else { return }
+            if newValue { video?.requestKeyFrames() }
             updateMode()
+            report(.propertiesChanged)
         }
     }
 
-    /// While muted silence is sent.
-    public var isAudioMuted: Bool {
-        get { state.withLock { $0.isAudioMuted } }
+    /// Whether sound is sent, or else silence, which takes next to nothing (DTX) and keeps the receivers' clocks going.
+    public var publishesAudio: Bool {
+        get { state.withLock { $0.publishesAudio } }
         set {
-            state.withLock { $0.isAudioMuted = newValue }
-            audio?.setMuted(newValue)
+            let changes = state.withLock { state in
+                defer { state.publishesAudio = newValue }
+                return state.publishesAudio != newValue
+            }
+            guard changes else { return }
+            audio?.setMuted(!newValue)
+            report(.propertiesChanged)
         }
     }
+
+    /// What there is for the room to know of the stream.
+    var properties: StreamProperties {
+        let (capture, sendsVideo, sendsAudio, turned) = state.withLock {
+            ($0.videoCapture, $0.publishesVideo, $0.publishesAudio, $0.videoRotation)
+        }
+        let shape = video?.shape
+        let size = capture == nil ? nil : shape?.size ?? capture?.format.size
+        let isKnown = size.map { (1...16_383).contains($0.width) && (1...16_383).contains($0.height) } ?? false
+        return StreamProperties(
+            hasVideo: video != nil && capture != nil && sendsVideo, hasAudio: audio != nil && sendsAudio,
+            width: isKnown ? size?.width : nil, height: isKnown ? size?.height : nil,
+            rotation: ((shape?.rotation ?? .none) + turned).degrees,
+            codecs: (video == nil ? [] : [Self.videoCodec]) + (audio == nil ? [] : [Self.audioCodec]))
+    }
+
+    private static let videoCodec = "VP8"
+    private static let audioCodec = "opus"
+    static let allCodecs = [videoCodec, audioCodec]
 
     /// Where every captured picture went.
     public var captureLedger: CaptureLedger { video?.consumer.ledger ?? CaptureLedger() }
@@ -218,7 +254,7 @@ public final class Publisher: Sendable {
         let isFirst = state.withLock { state in
             guard !state.isPublished else { return false }
             state.isPublished = true
-            state.subscriberCount = 0
+            state.receivers = (0, 0)
             state.onEvent = onEvent
             state.onEncoded = onEncoded
             return true
@@ -281,17 +317,18 @@ public final class Publisher: Sendable {
         }
     }
 
-    func setSubscriberCount(_ count: Int) {
-        state.withLock { $0.subscriberCount = count }
+    /// How many want pictures, and how many sound.
+    func setReceivers(video: Int, audio: Int) {
+        state.withLock { $0.receivers = (video, audio) }
         updateMode()
     }
 
     private func updateMode() {
-        let (count, isMuted, isPublished) = state.withLock { ($0.subscriberCount, $0.isVideoMuted, $0.isPublished) }
+        let (receivers, sendsVideo, isPublished) = state.withLock { ($0.receivers, $0.publishesVideo, $0.isPublished) }
         guard isPublished else { return }
-        video?.consumer.setPaused(isMuted)
-        video?.consumer.setHasSubscribers(count > 0)
-        audio?.consumer.setHasSubscribers(count > 0)
+        video?.consumer.setPaused(!sendsVideo)
+        video?.consumer.setHasSubscribers(receivers.video > 0)
+        audio?.consumer.setHasSubscribers(receivers.audio > 0)
     }
 
     private func report(_ event: PublisherEvent) {

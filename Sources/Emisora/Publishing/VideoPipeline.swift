@@ -5,6 +5,20 @@ import EmisoraProcessing
 import EmisoraVideo
 import Synchronization
 
+/// How pictures come from their source.
+struct VideoShape: Equatable, Sendable {
+    var size: VideoSize
+    /// How they must be turned.
+    var rotation: VideoRotation
+}
+
+/// A value behind a lock, for closures that are made before their owner is.
+private final class Shared<Value: Sendable>: Sendable {
+    let value: Mutex<Value>
+
+    init(_ value: Value) { self.value = Mutex(value) }
+}
+
 /// The encoder thread of a publisher: newest frame out of the mailbox, converted only if it must be, encoded once for
 /// all subscribers, into the queue to the network thread.
 final class VideoPipeline: Sendable {
@@ -69,14 +83,17 @@ final class VideoPipeline: Sendable {
     private let counters = Mutex(Counters())
     private let isKeyFrameWanted = Mutex(false)
     private let isHeld = Mutex(false)
+    private let lastShape: Shared<VideoShape?>
     private let didEncode: @Sendable () -> Void
 
     /// - Parameters:
     ///   - encodings: for peers with simulcast; empty: there is one for all.
     ///   - onReport: told what the capturer reports.
+    ///   - onShape: called on the capturer's thread when pictures come in another size, or turned otherwise.
     ///   - didEncode: called on the encoder thread when the queue holds something new.
     init(
         settings: Settings, encodings: [VideoEncoding] = [], onReport: @escaping @Sendable (CaptureReport) -> Void,
+        onShape: @escaping @Sendable () -> Void = {},
         didEncode: @escaping @Sendable () -> Void
     ) {
         self.settings = Mutex(settings)
@@ -85,8 +102,23 @@ final class VideoPipeline: Sendable {
         layers =
             encodings.count > 1
             ? SimulcastLayers(encodings, main: VideoEncoding.main(of: encodings), capacity: Self.queueCapacity) : nil
-        consumer = VideoCaptureConsumer(onReport: onReport)
+        let lastShape = Shared(VideoShape?.none)
+        self.lastShape = lastShape
+        // At the capturer, since pictures that nobody watches go no further.
+        consumer = VideoCaptureConsumer(
+            onReport: onReport,
+            onConsume: { frame in
+                let shape = VideoShape(size: frame.size, rotation: frame.rotation)
+                let changes = lastShape.value.withLock { last in
+                    defer { last = shape }
+                    return last != shape
+                }
+                if changes { onShape() }
+            })
     }
+
+    /// Of the pictures that come; `nil`: none has come yet.
+    var shape: VideoShape? { lastShape.value.withLock { $0 } }
 
     func start() -> Bool {
         (try? thread.start { [self] in run($0) }) == true
@@ -111,6 +143,12 @@ final class VideoPipeline: Sendable {
     /// The next picture is encoded as a key frame.
     func requestKeyFrame() {
         isKeyFrameWanted.withLock { $0 = true }
+    }
+
+    /// As ``requestKeyFrame()``, in all sizes.
+    func requestKeyFrames() {
+        requestKeyFrame()
+        layers?.requestKeyFrames()
     }
 
     /// While held no picture is encoded: those that are already have to leave first.
@@ -158,8 +196,7 @@ final class VideoPipeline: Sendable {
         // Other pixels than the last one's, turned: what is in them cannot be told from those.
         let turned = settings.signalsOrientation ? .none : picture.rotation
         if turned != stage.turned {
-            requestKeyFrame()
-            layers?.requestKeyFrames()
+            requestKeyFrames()
         }
         stage.turned = turned
         do throws(ConversionError) {

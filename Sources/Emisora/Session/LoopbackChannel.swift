@@ -49,14 +49,24 @@ final class LoopbackChannel: SignalingChannel {
     func send(_ message: SignalingMessage) {
         let other = other.withLock { $0.channel }
         switch message {
-        case .publish(let stream):
-            let published = SignalingMessage.streamPublished(StreamDescription(stream: stream, publisher: id))
+        case .publish(let stream, let properties):
+            let published = SignalingMessage.streamPublished(
+                StreamDescription(stream: stream, publisher: id, properties: properties))
             receive(published)
             other?.receive(published)
         case .unpublish(let stream):
             let unpublished = SignalingMessage.streamUnpublished(StreamDescription(stream: stream, publisher: id))
             receive(unpublished)
             other?.receive(unpublished)
+        case .updateStream(let stream, let properties):
+            let changed = SignalingMessage.streamPropertyChanged(
+                StreamDescription(stream: stream, publisher: id, properties: properties))
+            receive(changed)
+            other?.receive(changed)
+        case .signal(let signal):
+            let said = SignalingMessage.signal(RoutedSignal(signal.content, to: signal.to, from: id))
+            if signal.to == nil || signal.to == id { receive(said) }
+            if signal.to != id { other?.receive(said) }
         case .bye(let subscription, let reason):
             other?.receive(.subscriptionEnded(subscription: subscription, reason: reason))
         default:

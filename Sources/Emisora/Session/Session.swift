@@ -16,7 +16,7 @@ import EmisoraSignalingClient
 public actor Session {
     public nonisolated let events: SessionEvents
     nonisolated let loop: EventLoop
-    private let core: SessionCore
+    let core: SessionCore
 
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 

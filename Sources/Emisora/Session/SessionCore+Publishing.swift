@@ -19,6 +19,7 @@ extension SessionCore {
         }
         if let fault = VideoEncoding.fault(in: publisher.options.encodings) { throw .invalidState(fault) }
         let fanout = MediaFanout(video: publisher.video, audio: publisher.audio)
+        fanout.setSendsPictures(publisher.publishesVideo)
         hub.add(fanout)
         publications[publisher.name] = Publication(publisher: publisher, fanout: fanout)
         hub.prepareSharedCandidates(now: SystemClock.now())
@@ -30,7 +31,7 @@ extension SessionCore {
         }
         publications[publisher.name]?.announced = completion
         publications[publisher.name]?.attempt = attempt
-        channel.send(.publish(stream: publisher.name))
+        sendPublish(publisher.name)
         let patience = channel.answerTimeout
         schedule(after: patience) { [weak self] in
             self?.completeAnnouncement(
@@ -48,7 +49,10 @@ extension SessionCore {
         else { return }
         publications[name]?.announced = nil
         switch result {
-        case .success: publications[name]?.isAnnounced = true
+        case .success:
+            publications[name]?.isAnnounced = true
+            // What changed while the server was asked.
+            updateProperties(of: name, now: SystemClock.now())
         // The server may take it yet, and would then keep a stream that nobody sends.
         case .failure(.cancelled), .failure(.timedOut): channel.send(.unpublish(stream: name))
         case .failure: break
@@ -67,12 +71,13 @@ extension SessionCore {
         }
         hub?.remove(publication.fanout)
         if publication.isAnnounced || publication.announced != nil { channel.send(.unpublish(stream: publisher.name)) }
-        publication.publisher.setSubscriberCount(0)
+        publication.publisher.setReceivers(video: 0, audio: 0)
         publication.announced?(.failure(.invalidState("The stream was unpublished before the room knew it.")))
     }
 
     func handle(_ event: Publisher.PublisherEvent, of publisher: Publisher) {
         switch event {
+        case .propertiesChanged: propertiesChanged(of: publisher, now: SystemClock.now())
         case .captureFailed(let error): emit(.captureFailed(stream: publisher.name, error))
         case .captureReported(let kind, let report):
             emit(.captureReported(stream: publisher.name, kind, report))
@@ -180,8 +185,9 @@ extension SessionCore {
         }
     }
 
-    private func countSubscribers(of stream: String) {
+    func countSubscribers(of stream: String) {
         guard let publication = publications[stream] else { return }
-        publication.publisher.setSubscriberCount(publication.connected.count)
+        let receivers = publication.fanout.receivers(among: publication.connected)
+        publication.publisher.setReceivers(video: receivers.video, audio: receivers.audio)
     }
 }

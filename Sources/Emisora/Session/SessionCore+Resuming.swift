@@ -1,4 +1,5 @@
 import EmisoraCore
+import EmisoraEventLoop
 import EmisoraSignalingProtocol
 
 /// A session joins its room: for the first time, as the participant that it was before its connection broke, or as another
@@ -8,6 +9,7 @@ extension SessionCore {
     func handleWelcome(_ id: String, _ streams: [StreamDescription], grace: Duration) {
         let isResumed = wasWelcome && id == participantID
         participantID = id
+        let before = roomStreams
         let missing = roomStreams.filter { known in !streams.contains { $0.stream == known.stream } }
         roomStreams = isResumed ? streams + missing : streams
         isWelcome = true
@@ -17,8 +19,12 @@ extension SessionCore {
         }
         wasWelcome = true
         lastRefusal = nil
-        for stream in streams { emit(.streamPublished(name: stream.stream)) }
+        for stream in streams {
+            emit(.streamPublished(name: stream.stream))
+            if let old = before.first(where: { $0.stream == stream.stream }) { tellChange(from: old, to: stream) }
+        }
         if let completion = welcomed.take() { completion(.success(())) }
+        sendSignals(now: SystemClock.now())
         guard isResumed else { return }
         unconfirmedStreams = Set(missing.map(\.stream))
         for stream in unconfirmedStreams { expectBack(stream, within: grace) }
@@ -28,11 +34,14 @@ extension SessionCore {
     /// What the room has to be told again. A session that was resumed has named its streams and subscriptions with `join`.
     private func announceAgain(known: [StreamDescription], isResumed: Bool) {
         for name in publications.keys.sorted() {
-            if known.contains(where: { $0.stream == name && $0.publisher == participantID }) {
+            if let stream = known.first(where: { $0.stream == name && $0.publisher == participantID }) {
+                publications[name]?.announcedProperties = stream.properties
                 // Its confirmation was lost with the connection.
                 completeAnnouncement(of: name, attempt: nil, .success(()))
+                // What changed meanwhile could not be said.
+                updateProperties(of: name, now: SystemClock.now())
             } else {
-                channel.send(.publish(stream: name))
+                sendPublish(name)
             }
         }
         if !isResumed { registerReceiversAgain() }

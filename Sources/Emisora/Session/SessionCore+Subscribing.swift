@@ -6,7 +6,7 @@ import EmisoraSignalingProtocol
 
 /// Streams that we receive.
 extension SessionCore {
-    /// Without its signaling a publisher that sends no picture for this long is taken for gone.
+    /// Without its signaling a publisher that is not heard for this long, not even by a report, is taken for gone.
     private static let silenceLimit: Duration = .seconds(2)
 
     func makeSubscriptionID() -> String { SignalingProtocol.makeIdentifier(using: &random) }
@@ -16,6 +16,18 @@ extension SessionCore {
     ) {
         let now = SystemClock.now()
         guard let hub else { return completion(.failure(.invalidState("The session is closed."))) }
+        if let codecs = roomStreams.first(where: { $0.stream == stream })?.properties,
+            !codecs.isPlayable(with: Publisher.allCodecs)
+        {
+            // Nobody has to offer to find that out.
+            return completion(
+                .failure(
+                    .refused(
+                        code: SubscriptionEndReason.noCommonCodec.rawValue,
+                        message:
+                            "\(stream) is sent as \(codecs.codecs.joined(separator: ", ")), of which none is known here; "
+                            + "Emisora plays \(Publisher.allCodecs.joined(separator: " and ")).")))
+        }
         guard
             let peer = hub.makePeer(
                 media: Self.media(of: subscriber), hasDataChannels: subscriber.wantsDataChannels, sockets: .own,
@@ -57,9 +69,13 @@ extension SessionCore {
 
     /// Starts a subscriber's threads; what it needs of its sender goes by the subscription of that id.
     func begin(_ subscriber: Subscriber, id: String) throws(SessionError) {
-        try subscriber.begin { [weak self, loop] in
-            loop.execute { [weak self] in self?.requestKeyFrame(ofSubscription: id) }
-        }
+        try subscriber.begin(
+            needsKeyFrame: { [weak self, loop] in
+                loop.execute { [weak self] in self?.requestKeyFrame(ofSubscription: id) }
+            },
+            onSelect: { [weak self, loop] in
+                loop.execute { [weak self] in self?.sendSelection(ofSubscription: id) }
+            })
     }
 
     private func failUnanswered(_ id: String) {
@@ -118,7 +134,10 @@ extension SessionCore {
     func handle(_ event: PeerEvent, ofSubscription id: String) {
         guard let subscription = subscriptions[id] else { return }
         switch event {
-        case .stateChanged(.connected, _): emit(.subscriptionConnected(stream: subscription.stream))
+        case .stateChanged(.connected, _):
+            // What was chosen before there was anybody to tell.
+            sendSelection(ofSubscription: id)
+            emit(.subscriptionConnected(stream: subscription.stream))
         case .stateChanged(.failed, let reason), .stateChanged(.closed, let reason):
             channel.send(.bye(subscription: id, reason: .connectionFailed))
             endSubscription(id, reason: reason, error: .system(reason))
@@ -135,7 +154,7 @@ extension SessionCore {
     func watchForSilence(_ id: String) {
         schedule(after: .milliseconds(250)) { [weak self] in
             guard let self, let subscription = subscriptions[id], subscription.isSignalingLost else { return }
-            let silence = SystemClock.now() - subscription.reception.lastPictureAt
+            let silence = SystemClock.now() - subscription.reception.lastHeardAt
             if silence >= Self.silenceLimit {
                 endSubscription(
                     id, reason: "The publisher is gone.", error: .system("The publisher is gone."))

@@ -27,6 +27,11 @@ final class SessionCore: @unchecked Sendable {
         /// Which call of `publish` waits for it: the timer and the cancellation of another one leave it alone.
         var attempt = 0
         var isAnnounced = false
+        /// What the room was told last, and when.
+        var announcedProperties: StreamProperties?
+        var updatedAt: Instant?
+        /// An update will follow.
+        var awaitsUpdate = false
         /// Another attempt follows, since the name was taken.
         var waitsToBeAnnounced = false
     }
@@ -38,6 +43,8 @@ final class SessionCore: @unchecked Sendable {
         var answered: Completion?
         /// The publisher's signaling is gone; unless pictures go on, so is the publisher.
         var isSignalingLost = false
+        /// What the publisher was asked for.
+        var selected = MediaSelection.everything
     }
 
     /// Something to do at an instant unless its condition has passed.
@@ -56,6 +63,7 @@ final class SessionCore: @unchecked Sendable {
     /// Names of streams that HTTP encoders may send to us, `nil` for any.
     var receivers: [String?: Receiver] = [:]
     var roomStreams: [StreamDescription] = []
+    var signals = SignalOutbox()
     /// Those of before an outage that the server has not named since.
     var unconfirmedStreams: Set<String> = []
     var participantID = ""
@@ -142,7 +150,11 @@ final class SessionCore: @unchecked Sendable {
         }
         publications.removeAll()
         for stream in receivers.keys { stopReceiving(stream) }
-        if isWelcome { channel.send(.leave) }
+        if isWelcome {
+            // What was said before the end is heard.
+            sendSignals(now: SystemClock.now())
+            channel.send(.leave)
+        }
         channel.close()
         hub?.shutdown(now: SystemClock.now())
         hub = nil
@@ -174,7 +186,7 @@ final class SessionCore: @unchecked Sendable {
     }
 
     /// The session is over through no wish of ours.
-    private func end(_ reason: SessionEndReason) {
+    func end(_ reason: SessionEndReason) {
         guard !isShutDown else { return }
         let publishers = publishers
         shutdown(reason)
@@ -195,6 +207,13 @@ final class SessionCore: @unchecked Sendable {
             roomStreams.append(stream)
             completeAnnouncement(of: stream.stream, attempt: nil, .success(()))
             emit(.streamPublished(name: stream.stream))
+        case .streamPropertyChanged(let stream): handlePropertyChange(stream)
+        case .signal(let signal): handle(signal)
+        case .participantJoined(let id, let data): emit(.connectionCreated(Session.Connection(id: id, data: data)))
+        case .participantLeft(let id): emit(.connectionDestroyed(Session.Connection(id: id, data: nil)))
+        case .muteForced(let mute), .forceMute(let mute): handle(mute)
+        case .forceDisconnected(let disconnect), .forceDisconnect(let disconnect): handle(disconnect)
+        case .select(let subscription, let media): handleSelect(subscription, media, now: now)
         case .streamUnpublished(let stream):
             unconfirmedStreams.remove(stream.stream)
             roomStreams.removeAll { $0.stream == stream.stream }
@@ -212,9 +231,12 @@ final class SessionCore: @unchecked Sendable {
         case .receiving(let stream): handleReceiving(stream)
         case .ingest(let subscription, let stream, let sdp):
             handleIngest(subscription, stream: stream, offer: sdp, now: now)
-        case .join, .publish, .unpublish, .receive, .stopReceiving, .leave, .participantJoined, .participantLeft: break
+        case .join, .publish, .unpublish, .updateStream, .receive, .stopReceiving, .leave: break
         }
     }
+
+    /// Ourselves, as others know us.
+    var connection: Session.Connection { Session.Connection(id: participantID, data: nil) }
 
     private func handle(_ error: SignalingError) {
         let refusal: SessionError =
@@ -243,6 +265,8 @@ final class SessionCore: @unchecked Sendable {
             // After an outage, as when a token has expired meanwhile: the next attempt is told with it.
             lastRefusal = refusal
             failWelcome(refusal)
+        } else if let request = error.inReplyTo, ["signal", "forceMute", "forceDisconnect"].contains(request) {
+            emit(.requestRefused(request: request, code: error.code.rawValue, message: error.message))
         }
     }
 
@@ -256,7 +280,7 @@ final class SessionCore: @unchecked Sendable {
             guard isWelcome, publications[name] != nil,
                 !roomStreams.contains(where: { $0.stream == name && $0.publisher == participantID })
             else { return }
-            channel.send(.publish(stream: name))
+            sendPublish(name)
         }
     }
 
@@ -312,11 +336,15 @@ extension SessionCore: TurnParticipant {
     }
 
     func turn(now: Instant) {
+        sendSignals(now: now)
         let due = timers.filter { $0.at <= now }
         guard !due.isEmpty else { return }
         timers.removeAll { $0.at <= now }
         for timer in due { timer.action() }
     }
 
-    var nextDeadline: Instant? { timers.lazy.map(\.at).min() }
+    var nextDeadline: Instant? {
+        let signal = isWelcome ? signals.nextDeadline(now: SystemClock.now()) : nil
+        return [timers.lazy.map(\.at).min(), signal].compactMap(\.self).min()
+    }
 }

@@ -14,6 +14,10 @@ public enum SessionError: Error, Equatable, Sendable, CustomStringConvertible {
     case invalidState(String)
     /// The answer did not come in time.
     case timedOut(String)
+    /// A signal's type or data is beyond its bounds: which.
+    case invalidSignal(String)
+    /// As many signals as may wait for the server do.
+    case tooManySignals(String)
     /// The task that asked was cancelled; what it had begun is undone.
     case cancelled
 
@@ -25,7 +29,9 @@ public enum SessionError: Error, Equatable, Sendable, CustomStringConvertible {
         case .connectFailed(let reason): reason
         case .refused(let code, let message): "The server refused (\(code)): \(message)"
         case .cancelled: "The task was cancelled."
-        case .system(let text), .captureFailed(let text), .invalidState(let text), .timedOut(let text): text
+        case .system(let text), .captureFailed(let text), .invalidState(let text), .timedOut(let text),
+            .invalidSignal(let text), .tooManySignals(let text):
+            text
         }
     }
 }

@@ -11,6 +11,19 @@ public enum SessionEvent: Sendable {
     /// Somebody publishes a stream in the room (also one of ours).
     case streamPublished(name: String)
     case streamUnpublished(name: String)
+    /// A stream of the room has other properties than before: its publisher muted, or its picture has another size.
+    case streamPropertyChanged(RoomStream, from: RoomStream)
+    /// Somebody said something, perhaps we ourselves (``Session/signal(type:data:to:)``).
+    case signalReceived(Signal)
+    /// The server refused what was asked for without waiting: a `signal`, `forceMute` or `forceDisconnect`.
+    case requestRefused(request: String, code: String, message: String)
+    /// Somebody joined the room, or is there already: told to who publishes in it, and to moderators by their token.
+    case connectionCreated(Session.Connection)
+    case connectionDestroyed(Session.Connection)
+    /// A moderator muted a stream of ours: it is muted now.
+    case muteForced(stream: String, video: Bool, audio: Bool, by: String, reason: String?)
+    /// A moderator put us out of the room; ``ended(_:)`` follows.
+    case forceDisconnected(by: String, reason: String?)
     /// Somebody began to receive one of our streams: the number of its receivers.
     case subscriberConnected(stream: String, count: Int)
     case subscriberDisconnected(stream: String, count: Int, reason: String)
@@ -43,6 +56,8 @@ public enum SessionEndReason: Equatable, Sendable, CustomStringConvertible {
     case retriesExhausted(attempts: Int, reason: String)
     /// Somebody with this session's secret took it over.
     case takenOver
+    /// A moderator put us out of the room, for the reason that it gives.
+    case forceDisconnected(reason: String?)
 
     public var description: String {
         switch self {
@@ -51,6 +66,8 @@ public enum SessionEndReason: Equatable, Sendable, CustomStringConvertible {
         case .retriesExhausted(0, let reason): "\(reason) No attempt was to be made to come back."
         case .retriesExhausted(let attempts, let reason): "\(reason) It was tried \(attempts) times to come back."
         case .takenOver: "The session goes on over another connection."
+        case .forceDisconnected(let reason):
+            "A moderator has ended the session" + (reason.map { ": \($0)" } ?? ".")
         }
     }
 }
@@ -58,7 +75,7 @@ public enum SessionEndReason: Equatable, Sendable, CustomStringConvertible {
 /// The events of a session: a bounded sequence, of which a slow reader misses the oldest.
 public struct SessionEvents: AsyncSequence, Sendable {
     public typealias Element = SessionEvent
-    static let capacity = 256
+    static let capacity = 4_096
 
     let stream: AsyncStream<SessionEvent>
     let continuation: AsyncStream<SessionEvent>.Continuation

@@ -20,7 +20,14 @@ final class StandaloneChannel: SignalingChannel {
 
     func send(_ message: SignalingMessage) {
         switch message {
-        case .publish(let name): tell(.message(.streamPublished(stream(name))))
+        case .publish(let name, let properties): tell(.message(.streamPublished(stream(name, properties))))
+        case .updateStream(let name, let properties):
+            tell(.message(.streamPropertyChanged(stream(name, properties))))
+        case .signal(let signal) where signal.to == nil || signal.to == Self.participant:
+            tell(.message(.signal(RoutedSignal(signal.content, to: signal.to, from: Self.participant))))
+        case .signal, .forceMute, .forceDisconnect:
+            let text = "Nobody else is in a session without a room."
+            tell(.message(.error(SignalingError(.participantNotFound, text, inReplyTo: message.type))))
         case .unpublish(let name): tell(.message(.streamUnpublished(stream(name))))
         case .subscribe(let id, let name, _):
             let text = "A session without a room has no stream \(name) to subscribe to."
@@ -37,8 +44,8 @@ final class StandaloneChannel: SignalingChannel {
         last?(.disconnected(.closed))
     }
 
-    private func stream(_ name: String) -> StreamDescription {
-        StreamDescription(stream: name, publisher: Self.participant)
+    private func stream(_ name: String, _ properties: StreamProperties? = nil) -> StreamDescription {
+        StreamDescription(stream: name, publisher: Self.participant, properties: properties)
     }
 
     private func tell(_ event: SignalingClientEvent) {

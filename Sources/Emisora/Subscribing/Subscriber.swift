@@ -27,7 +27,10 @@ public final class Subscriber: Sendable {
 
     private struct Hooks {
         var needsKeyFrame: (@Sendable () -> Void)?
+        var onSelect: (@Sendable () -> Void)?
         var subscribedAt: Instant?
+        var subscribesToVideo = true
+        var subscribesToAudio = true
     }
 
     /// - Parameters:
@@ -60,18 +63,45 @@ public final class Subscriber: Sendable {
         }
     }
 
-    func begin(needsKeyFrame: @escaping @Sendable () -> Void) throws(SessionError) {
+    /// Whether pictures are wanted; may be changed at any time, from any thread. The connection stays as it is. An Emisora
+    /// publisher sends none while this is `false`; those of others are received and thrown away.
+    public var subscribesToVideo: Bool {
+        get { hooks.withLock { $0.subscribesToVideo } }
+        set { select { $0.subscribesToVideo = newValue } }
+    }
+
+    /// Whether sound is wanted, as ``subscribesToVideo``.
+    public var subscribesToAudio: Bool {
+        get { hooks.withLock { $0.subscribesToAudio } }
+        set { select { $0.subscribesToAudio = newValue } }
+    }
+
+    private func select(_ change: (inout Hooks) -> Void) {
+        let onSelect = hooks.withLock { hooks in
+            change(&hooks)
+            return hooks.onSelect
+        }
+        onSelect?()
+    }
+
+    func begin(
+        needsKeyFrame: @escaping @Sendable () -> Void, onSelect: @escaping @Sendable () -> Void
+    ) throws(SessionError) {
         guard video.start(), audio.start() else {
             throw .invalidState("The subscriber is in use already; make another one for another stream.")
         }
         hooks.withLock { hooks in
             hooks.needsKeyFrame = needsKeyFrame
+            hooks.onSelect = onSelect
             hooks.subscribedAt = MonotonicClock.now
         }
     }
 
     func end() {
-        hooks.withLock { $0.needsKeyFrame = nil }
+        hooks.withLock { hooks in
+            hooks.needsKeyFrame = nil
+            hooks.onSelect = nil
+        }
         video.stop()
         audio.stop()
     }
@@ -112,12 +142,14 @@ final class Reception: TurnParticipant {
     let subscriber: Subscriber
     let peer: Peer
     private var nextAudioAt: Instant?
-    private(set) var lastPictureAt: Instant
+    private let begunAt: Instant
+    /// Pictures were passed over: those that follow are of use from a key frame on.
+    private var awaitsKeyFrame = false
 
     init(subscriber: Subscriber, peer: Peer, now: Instant) {
         self.subscriber = subscriber
         self.peer = peer
-        lastPictureAt = now
+        begunAt = now
         var options = PlayoutOptions()
         options.isSynchronized = subscriber.options.playout == .synchronized
         options.minimumDelay = subscriber.options.jitterBufferTarget
@@ -125,10 +157,18 @@ final class Reception: TurnParticipant {
         peer.engine.playoutOptions = options
     }
 
+    /// When the sender was last known to be there: by media, or by a report on it.
+    var lastHeardAt: Instant { max(begunAt, peer.engine.lastHeardAt ?? begunAt) }
+
     /// Fetches the frames that are complete and due.
     func advance(now: Instant) {
+        let isWanted = subscriber.subscribesToVideo
         while let frame = peer.engine.pollVideoFrame(now: now) {
-            lastPictureAt = now
+            guard isWanted, frame.isKeyFrame || !awaitsKeyFrame else {
+                awaitsKeyFrame = true
+                continue
+            }
+            awaitsKeyFrame = false
             subscriber.video.push(frame)
             peer.engine.setVideoProcessingDelay(subscriber.video.processingDelay)
         }
@@ -138,7 +178,9 @@ final class Reception: TurnParticipant {
     /// The player's beat: what is heard is fetched every 20 ms, whether packets come or not.
     func turn(now: Instant) {
         while let due = nextAudioAt, due <= now {
-            if let output = peer.engine.popAudio(now: due) { subscriber.audio.push(output, timestamp: due) }
+            if let output = peer.engine.popAudio(now: due), subscriber.subscribesToAudio {
+                subscriber.audio.push(output, timestamp: due)
+            }
             // Far behind, as after a suspended machine, the beat starts anew.
             nextAudioAt = now - due > .seconds(1) ? now + Self.audioInterval : due + Self.audioInterval
         }

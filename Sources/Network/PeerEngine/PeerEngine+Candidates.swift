@@ -51,7 +51,7 @@ struct PathSilence {
     /// Later on the regular consent checks are enough.
     private static let maximumQuestions = 4
 
-    private var lastHeardAt: Instant?
+    private(set) var lastHeardAt: Instant?
     private var questions = 0
 
     mutating func didHear(now: Instant) {

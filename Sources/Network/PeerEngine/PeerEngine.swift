@@ -51,6 +51,8 @@ package final class PeerEngine<Security: TransportSecurity> {
     /// DTLS datagrams of the peer that overtook the answer to our own check on their path.
     var earlyDatagrams = EarlyDatagrams()
     var silence = PathSilence()
+    /// When something authentic came from the peer by the selected path, if only a report; `nil`: nothing yet.
+    package var lastHeardAt: Instant? { silence.lastHeardAt }
     /// Our candidates that the peer knows, from our description or one by one.
     var told = ToldCandidates()
     var reports: RTCPSchedule

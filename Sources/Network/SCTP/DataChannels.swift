@@ -17,42 +17,10 @@ package final class DataChannels {
     /// What a peer takes that says nothing of it (RFC 8841 §6.1).
     package static let defaultMaximumMessageByteCount = 65_536
 
-    private enum State {
-        case connecting
-        case open
-        /// What is queued still goes, then our stream is reset.
-        case closing
-        /// It is about to be: waits for the peer's side, ours, or both.
-        case resetting
-    }
-
-    private final class Channel {
-        let parameters: DataChannelParameters
-        var state = State.connecting
-        var stream: UInt16?
-        /// Messages that SCTP has no room for yet.
-        var queue: [(payload: (ppid: UInt32, bytes: [UInt8]), isControl: Bool)] = []
-        var queueStart = 0
-        /// Of messages that have not gone out.
-        var bufferedAmount = 0
-        /// Of what is ours on the stream before them.
-        var controlByteCount = 0
-        /// The peer opened it.
-        var isIncoming = false
-        /// The peer knows the channel: until then all goes in order behind the opening (RFC 8832 §6).
-        var isKnownToPeer = false
-        var isIncomingReset = false
-        var isOutgoingReset = false
-
-        init(_ parameters: DataChannelParameters) { self.parameters = parameters }
-
-        var isQueueEmpty: Bool { queueStart == queue.count }
-    }
-
     private var association: SCTPAssociation?
     private var isClient = false
     package private(set) var maximumMessageByteCount = DataChannels.defaultMaximumMessageByteCount
-    private var channels: [DataChannelID: Channel] = [:]
+    private var channels: [DataChannelID: DataChannel] = [:]
     private var idOfStream: [UInt16: DataChannelID] = [:]
     private var nextNumber: UInt64 = 0
     private var events: [DataChannelEvent] = []
@@ -134,7 +102,7 @@ package final class DataChannels {
             throw .textTooLong(limit: limit)
         }
         let id = makeID()
-        channels[id] = Channel(parameters)
+        channels[id] = DataChannel(parameters)
         settle(now: now)
         return id
     }
@@ -148,9 +116,7 @@ package final class DataChannels {
         guard channel.bufferedAmount + payload.byteCount <= Self.maximumBufferedAmount else {
             throw .bufferFull(limit: Self.maximumBufferedAmount)
         }
-        let wire = payload.wire
-        channels[id]?.bufferedAmount += wire.bytes.count
-        channels[id]?.queue.append((wire, false))
+        channel.append(payload)
         settle(now: now)
     }
 
@@ -161,7 +127,7 @@ package final class DataChannels {
         case .connecting where channel.stream == nil:
             channels[id] = nil
             events.append(.closed(id, reason: ""))
-        case .connecting, .open: channels[id]?.state = .closing
+        case .connecting, .open: channel.state = .closing
         case .closing, .resetting: break
         }
         settle(now: now)
@@ -219,17 +185,16 @@ package final class DataChannels {
         case .outgoingReset(let streams):
             for stream in streams {
                 refused.remove(stream)
-                guard let id = idOfStream[stream], channels[id]?.state == .resetting else { continue }
-                channels[id]?.isOutgoingReset = true
+                guard let id = idOfStream[stream], let channel = channels[id], channel.state == .resetting else {
+                    continue
+                }
+                channel.isOutgoingReset = true
                 finishIfReset(id, stream)
             }
         case .resetRefused(let streams):
             for stream in streams { didRefuseReset(stream) }
         case .drained:
-            for (id, channel) in channels where channel.isQueueEmpty && channel.bufferedAmount > 0 {
-                setBufferedAmount(0, of: id)
-                channels[id]?.controlByteCount = 0
-            }
+            for (id, channel) in channels where channel.didDrain() { tellBufferedAmount(of: id, channel) }
         case .closed(let reason):
             close(reason: reason)
         }
@@ -269,12 +234,12 @@ package final class DataChannels {
             return
         }
         let id = makeID()
-        let channel = Channel(parameters)
+        let channel = DataChannel(parameters)
         channel.state = .open
         channel.stream = stream
         channel.isKnownToPeer = true
         channel.isIncoming = true
-        Self.queueControl(.acknowledge, of: channel)
+        channel.append(.acknowledge)
         channels[id] = channel
         idOfStream[stream] = id
         events.append(.incoming(id, parameters))
@@ -291,14 +256,13 @@ package final class DataChannels {
 
     private func didResetIncoming(_ stream: UInt16) {
         guard let id = idOfStream[stream], let channel = channels[id] else { return }
-        channels[id]?.isIncomingReset = true
+        channel.isIncomingReset = true
         if channel.state == .open || channel.state == .connecting {
-            channels[id]?.state = .closing
+            channel.state = .closing
             events.append(.closing(id))
         }
         // The peer reads nothing more: what waits is of no use (W3C: the closing procedure of a peer's reset).
-        channels[id]?.queue = []
-        channels[id]?.queueStart = 0
+        channel.removeAll()
         finishIfReset(id, stream)
     }
 
@@ -337,7 +301,7 @@ package final class DataChannels {
             }
             channel.stream = stream
             channel.state = .open
-            Self.queueControl(.open(channel.parameters), of: channel)
+            channel.append(.open(channel.parameters))
             idOfStream[stream] = id
             events.append(.opened(id))
         }
@@ -346,12 +310,6 @@ package final class DataChannels {
     private func freeStream() -> UInt16? {
         stride(from: isClient ? 0 : 1, to: outgoingStreamCount, by: 2)
             .first { idOfStream[$0] == nil && !refused.contains($0) }
-    }
-
-    private static func queueControl(_ message: DCEPMessage, of channel: Channel) {
-        let bytes = message.bytes
-        channel.controlByteCount += bytes.count
-        channel.queue.append(((DCEPMessage.ppid, bytes), true))
     }
 
     /// Hands messages to SCTP as far as it has room, and resets streams that are to be closed and have nothing left.
@@ -363,9 +321,9 @@ package final class DataChannels {
             active = active.filter { sendNext(of: $0, now: now) }
         }
         var finished: [UInt16] = []
-        for (id, channel) in channels where channel.state == .closing && channel.isQueueEmpty {
+        for channel in channels.values where channel.state == .closing && channel.isQueueEmpty {
             guard let stream = channel.stream else { continue }
-            channels[id]?.state = .resetting
+            channel.state = .resetting
             finished.append(stream)
         }
         if !finished.isEmpty { association.reset(finished.sorted(), now: now) }
@@ -373,15 +331,12 @@ package final class DataChannels {
 
     /// Whether the channel has more that can be sent now.
     private func sendNext(of id: DataChannelID, now: Instant) -> Bool {
-        guard let association, let channel = channels[id], let stream = channel.stream, !channel.isQueueEmpty else {
-            return false
-        }
-        let message = channel.queue[channel.queueStart]
-        let isPlain = message.isControl
+        guard let association, let channel = channels[id], let stream = channel.stream, let message = channel.first
+        else { return false }
         let result = association.send(
-            message.payload.bytes, stream: stream, ppid: message.payload.ppid,
-            isOrdered: isPlain || channel.parameters.isOrdered || !channel.isKnownToPeer,
-            reliability: isPlain ? .reliable : channel.parameters.reliability, now: now)
+            message.bytes, stream: stream, ppid: message.ppid,
+            isOrdered: message.isControl || channel.parameters.isOrdered || !channel.isKnownToPeer,
+            reliability: message.isControl ? .reliable : channel.parameters.reliability, now: now)
         switch result {
         case .full: return false
         case .refused(let code):
@@ -393,29 +348,19 @@ package final class DataChannels {
             association.reset([stream], now: now)
             return false
         case .sent:
-            channels[id]?.queue[channel.queueStart].payload.bytes = []
-            channels[id]?.queueStart += 1
-            guard let sent = channels[id] else { return false }
-            if sent.isQueueEmpty || sent.queueStart >= 1_024 {
-                channels[id]?.queue.removeFirst(sent.queueStart)
-                channels[id]?.queueStart = 0
-            }
-            return !sent.isQueueEmpty
+            channel.removeFirst()
+            return !channel.isQueueEmpty
         }
     }
 
     private func didTransmit(_ byteCount: Int, stream: UInt16) {
-        guard let id = idOfStream[stream], let channel = channels[id] else { return }
-        let control = min(byteCount, channel.controlByteCount)
-        channels[id]?.controlByteCount -= control
-        setBufferedAmount(max(0, channel.bufferedAmount - (byteCount - control)), of: id)
+        guard let id = idOfStream[stream], let channel = channels[id], channel.didTransmit(byteCount) else { return }
+        tellBufferedAmount(of: id, channel)
     }
 
-    private func setBufferedAmount(_ amount: Int, of id: DataChannelID) {
-        guard let channel = channels[id], channel.bufferedAmount != amount else { return }
-        channels[id]?.bufferedAmount = amount
+    private func tellBufferedAmount(of id: DataChannelID, _ channel: DataChannel) {
         // Several changes until somebody looks are one.
         if case .bufferedAmountChanged(id, _)? = events.last { events.removeLast() }
-        events.append(.bufferedAmountChanged(id, amount))
+        events.append(.bufferedAmountChanged(id, channel.bufferedAmount))
     }
 }

@@ -28,6 +28,7 @@ package struct SignalingMemory: Sendable {
     private var ticket: ResumptionTicket?
     private var phase = Phase.idle
     private var publishes: [String] = []
+    private var properties: [String: StreamProperties] = [:]
     private var receives: [String?] = []
     private var sending: [String: String] = [:]
     private var receiving: [String: String] = [:]
@@ -77,6 +78,7 @@ package struct SignalingMemory: Sendable {
         let isSame = id == nil || id == newID
         if !isSame {
             publishes = []
+            properties = [:]
             receives = []
             sending = [:]
             receiving = [:]
@@ -100,9 +102,11 @@ package struct SignalingMemory: Sendable {
 
     private var holdings: SessionHoldings? {
         let bytes = (sending.count + receiving.count) * 40 + (publishes.count + receives.count) * 140
+            + properties.count * 360
         guard bytes <= Self.holdingsByteLimit else { return nil }
         var holdings = SessionHoldings()
         holdings.publishes = publishes
+        holdings.properties = properties.filter { publishes.contains($0.key) }
         holdings.receives = receives
         for (id, stream) in sending { holdings.sending[stream, default: []].append(id) }
         for (id, stream) in receiving { holdings.receiving[stream, default: []].append(id) }
@@ -111,7 +115,9 @@ package struct SignalingMemory: Sendable {
 
     private mutating func note(sent message: SignalingMessage) {
         switch message {
+        case .publish(let stream, let said?), .updateStream(let stream, let said): properties[stream] = said
         case .unpublish(let stream):
+            properties[stream] = nil
             publishes.removeAll { $0 == stream }
             sending = sending.filter { $0.value != stream }
         case .stopReceiving(let stream): receives.removeAll { $0 == stream }
@@ -130,6 +136,11 @@ package struct SignalingMemory: Sendable {
             publishes.append(stream.stream)
         case .streamUnpublished(let stream) where stream.publisher == id:
             publishes.removeAll { $0 == stream.stream }
+            properties[stream.stream] = nil
+        case .forceDisconnected:
+            // It is not to come back, and the server does not take it.
+            id = nil
+            ticket = nil
         case .receiving(let stream) where !receives.contains(stream): receives.append(stream)
         case .subscribe(let subscription, let stream, _): sending[subscription] = stream
         case .ingest(let subscription, let stream, _): receiving[subscription] = stream

@@ -31,12 +31,14 @@ package struct AccessClaims: Equatable, Codable, Sendable {
     package var nbf: Double?
     /// What whoever issued the token says of its bearer; told to others in the room as it is.
     package var data: String?
+    /// Its bearer is let in only where the room has fewer participants than that; `nil`: as the server's limit says.
+    package var capacity: Int?
     /// Whose session the bearer may resume; in the secrets that the server itself makes for that.
     package var participant: String?
 
     package init(
         room: String, role: AccessRole, stream: String? = nil, exp: Double, nbf: Double? = nil, data: String? = nil,
-        participant: String? = nil
+        capacity: Int? = nil, participant: String? = nil
     ) {
         self.room = room
         self.role = role
@@ -44,6 +46,7 @@ package struct AccessClaims: Equatable, Codable, Sendable {
         self.exp = exp
         self.nbf = nbf
         self.data = data
+        self.capacity = capacity
         self.participant = participant
     }
 
@@ -53,7 +56,7 @@ package struct AccessClaims: Equatable, Codable, Sendable {
             SignalingProtocol.isValid(name: claims.room), AccessRole.all.contains(claims.role),
             claims.stream.map({ SignalingProtocol.isValid(name: $0) }) ?? true,
             claims.data.map(Self.isAllowed(data:)) ?? true,
-            claims.exp.isFinite, claims.nbf?.isFinite ?? true
+            claims.capacity.map({ $0 > 0 }) ?? true, claims.exp.isFinite, claims.nbf?.isFinite ?? true
         else { return nil }
         self = claims
     }

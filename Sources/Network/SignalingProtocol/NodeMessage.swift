@@ -16,7 +16,7 @@ package enum NodeMessage: Equatable, Sendable {
     case alive
     /// The sender ends; its participants may come back elsewhere.
     case ending
-    /// For one participant of the receiver.
+    /// For one participant of the receiver, or all.
     case relay(NodeRelay)
     case holding(NodeHolding)
 
@@ -36,14 +36,14 @@ package struct NodeMember: Equatable, Hashable, Codable, Sendable {
     package var room: String
     /// What its token says of it.
     package var data: String?
-    package var streams: [String]
+    package var streams: [NodeStream]
     /// The names for which it takes what encoders send; `nil` for any.
     package var receives: [String?]
     /// Its connection is lost, and it may come back.
     package var isAway: Bool
 
     package init(
-        id: String, room: String, data: String? = nil, streams: [String] = [], receives: [String?] = [],
+        id: String, room: String, data: String? = nil, streams: [NodeStream] = [], receives: [String?] = [],
         isAway: Bool = false
     ) {
         self.id = id
@@ -58,21 +58,33 @@ package struct NodeMember: Equatable, Hashable, Codable, Sendable {
         SignalingProtocol.isValid(subscription: id) && SignalingProtocol.isValid(name: room)
             && data.map(AccessClaims.isAllowed(data:)) ?? true
             && streams.count <= NodeMessage.maximumNames && receives.count <= NodeMessage.maximumNames
-            && streams.allSatisfy { SignalingProtocol.isValid(name: $0) }
+            && streams.allSatisfy { SignalingProtocol.isValid(name: $0.name) && $0.properties?.isValid ?? true }
             && receives.allSatisfy { $0.map { SignalingProtocol.isValid(name: $0) } ?? true }
     }
 }
 
-/// A client's message on its way to a participant of another node.
+/// A stream as other nodes know it.
+package struct NodeStream: Equatable, Hashable, Codable, Sendable {
+    package var name: String
+    package var properties: StreamProperties?
+
+    package init(_ name: String, properties: StreamProperties? = nil) {
+        self.name = name
+        self.properties = properties
+    }
+}
+
+/// A message on its way to a participant of another node.
 package struct NodeRelay: Equatable, Codable, Sendable {
     package var room: String
     package var from: String?
-    package var to: String
+    /// `nil`: all participants of the room; of signals.
+    package var to: String?
     package var message: SignalingMessage
     /// It was sent to where the participant had been.
     package var isForwarded: Bool
 
-    package init(room: String, from: String?, to: String, message: SignalingMessage, isForwarded: Bool = false) {
+    package init(room: String, from: String?, to: String?, message: SignalingMessage, isForwarded: Bool = false) {
         self.room = room
         self.from = from
         self.to = to
@@ -81,8 +93,8 @@ package struct NodeRelay: Equatable, Codable, Sendable {
     }
 
     fileprivate var isValid: Bool {
-        SignalingProtocol.isValid(name: room) && SignalingProtocol.isValid(subscription: to)
-            && from.map { SignalingProtocol.isValid(subscription: $0) } ?? true
+        SignalingProtocol.isValid(name: room)
+            && [from, to].allSatisfy { $0.map { SignalingProtocol.isValid(subscription: $0) } ?? true }
             && message.json().count <= NodeMessage.maximumRelayedByteCount
     }
 }

@@ -40,6 +40,8 @@ package struct SessionResumption: Equatable, Codable, Sendable {
 package struct SessionHoldings: Equatable, Codable, Sendable {
     /// The names of its streams.
     package var publishes: [String] = []
+    /// What is in them, as it was said last.
+    package var properties: [String: StreamProperties] = [:]
     /// The names for which it registered as the receiver of HTTP encoders, `nil` for any.
     package var receives: [String?] = []
     /// The ids of the subscriptions in which it sends, and of those in which it receives, by stream.
@@ -49,12 +51,13 @@ package struct SessionHoldings: Equatable, Codable, Sendable {
     package init() {}
 
     private enum Key: String, CodingKey {
-        case publishes, receives, sending, receiving
+        case publishes, properties, receives, sending, receiving
     }
 
     package init(from decoder: any Decoder) throws {
         let fields = try decoder.container(keyedBy: Key.self)
         publishes = try fields.decodeIfPresent([String].self, forKey: .publishes) ?? []
+        properties = try fields.decodeIfPresent([String: StreamProperties].self, forKey: .properties) ?? [:]
         receives = try fields.decodeIfPresent([String?].self, forKey: .receives) ?? []
         sending = try fields.decodeIfPresent([String: [String]].self, forKey: .sending) ?? [:]
         receiving = try fields.decodeIfPresent([String: [String]].self, forKey: .receiving) ?? [:]

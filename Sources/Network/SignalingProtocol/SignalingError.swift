@@ -44,6 +44,12 @@ package struct SignalingError: Error, Equatable, Sendable {
         package static let notAllowed = Self(rawValue: "notAllowed")
         /// One of the server's limits (rooms, participants, streams, subscriptions) is reached.
         package static let limitReached = Self(rawValue: "limitReached")
+        /// The room has as many participants as the server, or the token, lets in.
+        package static let roomFull = Self(rawValue: "roomFull")
+        /// A signal's type or data is beyond its bounds.
+        package static let invalidSignal = Self(rawValue: "invalidSignal")
+        /// Nobody with this id is in the room.
+        package static let participantNotFound = Self(rawValue: "participantNotFound")
         /// The session goes on over another connection, by which somebody with its secret resumed it.
         package static let takenOver = Self(rawValue: "takenOver")
         /// A server was not reached; clients say so to themselves.

@@ -60,15 +60,17 @@ extension SignalingMessage {
 
 extension SignalingMessage: Codable {
     enum Kind: String {
-        case join, publish, unpublish, receive, stopReceiving, leave
-        case subscribe, offer, answer, candidate, bye
+        case join, publish, unpublish, updateStream, receive, stopReceiving, forceMute, forceDisconnect, leave
+        case signal
+        case subscribe, offer, answer, candidate, select, bye
         case welcome, streamPublished, streamUnpublished, participantJoined, participantLeft, receiving, ingest
+        case streamPropertyChanged, muteForced, forceDisconnected
         case subscriptionEnded, error
     }
 
     private enum Key: String, CodingKey {
         case type, version, room, stream, streams, publisher, subscription, sdp, reason, id, code, message, inReplyTo
-        case iceServers, token, data, resume
+        case iceServers, token, data, properties, resume
     }
 
     var kind: Kind {
@@ -78,15 +80,23 @@ extension SignalingMessage: Codable {
         case .unpublish: .unpublish
         case .receive: .receive
         case .stopReceiving: .stopReceiving
+        case .updateStream: .updateStream
+        case .forceMute: .forceMute
+        case .forceDisconnect: .forceDisconnect
         case .leave: .leave
+        case .signal: .signal
         case .subscribe: .subscribe
         case .offer: .offer
         case .answer: .answer
         case .candidate: .candidate
+        case .select: .select
         case .bye: .bye
         case .welcome: .welcome
         case .streamPublished: .streamPublished
         case .streamUnpublished: .streamUnpublished
+        case .streamPropertyChanged: .streamPropertyChanged
+        case .muteForced: .muteForced
+        case .forceDisconnected: .forceDisconnected
         case .participantJoined: .participantJoined
         case .participantLeft: .participantLeft
         case .receiving: .receiving
@@ -113,11 +123,20 @@ extension SignalingMessage: Codable {
                 version: try fields.decode(Int.self, forKey: .version), room: try text(.room),
                 token: try fields.decodeIfPresent(BearerToken.self, forKey: .token),
                 resume: try fields.decodeIfPresent(SessionResumption.self, forKey: .resume))
-        case .publish: self = .publish(stream: try text(.stream))
+        case .publish:
+            self = .publish(
+                stream: try text(.stream),
+                properties: try fields.decodeIfPresent(StreamProperties.self, forKey: .properties))
+        case .updateStream:
+            self = .updateStream(
+                stream: try text(.stream), properties: try fields.decode(StreamProperties.self, forKey: .properties))
         case .unpublish: self = .unpublish(stream: try text(.stream))
         case .receive: self = .receive(stream: try fields.decodeIfPresent(String.self, forKey: .stream))
         case .stopReceiving: self = .stopReceiving(stream: try fields.decodeIfPresent(String.self, forKey: .stream))
+        case .forceMute: self = .forceMute(try ForcedMute(from: decoder))
+        case .forceDisconnect: self = .forceDisconnect(try ForcedDisconnect(from: decoder))
         case .leave: self = .leave
+        case .signal: self = .signal(try RoutedSignal(from: decoder))
         case .subscribe:
             self = .subscribe(
                 subscription: try text(.subscription), stream: try text(.stream), sdp: try text(.sdp))
@@ -125,6 +144,8 @@ extension SignalingMessage: Codable {
         case .answer: self = .answer(subscription: try text(.subscription), sdp: try text(.sdp))
         case .candidate:
             self = .candidate(subscription: try text(.subscription), candidate: try TrickledCandidate(from: decoder))
+        case .select:
+            self = .select(subscription: try text(.subscription), try MediaSelection(from: decoder))
         case .bye: self = .bye(subscription: try text(.subscription), reason: try reason())
         case .welcome:
             self = .welcome(
@@ -134,6 +155,9 @@ extension SignalingMessage: Codable {
                 resume: try fields.decodeIfPresent(ResumptionTicket.self, forKey: .resume))
         case .streamPublished: self = .streamPublished(try StreamDescription(from: decoder))
         case .streamUnpublished: self = .streamUnpublished(try StreamDescription(from: decoder))
+        case .streamPropertyChanged: self = .streamPropertyChanged(try StreamDescription(from: decoder))
+        case .muteForced: self = .muteForced(try ForcedMute(from: decoder))
+        case .forceDisconnected: self = .forceDisconnected(try ForcedDisconnect(from: decoder))
         case .participantJoined:
             self = .participantJoined(
                 id: try text(.id), data: try fields.decodeIfPresent(String.self, forKey: .data))
@@ -162,8 +186,23 @@ extension SignalingMessage: Codable {
             try fields.encodeIfPresent(resumption, forKey: .resume)
             try fields.encode(version, forKey: .version)
             try fields.encode(room, forKey: .room)
-        case .publish(let stream), .unpublish(let stream):
+        case .publish(let stream, let properties):
             try fields.encode(stream, forKey: .stream)
+            try fields.encodeIfPresent(properties, forKey: .properties)
+        case .unpublish(let stream):
+            try fields.encode(stream, forKey: .stream)
+        case .updateStream(let stream, let properties):
+            try fields.encode(stream, forKey: .stream)
+            try fields.encode(properties, forKey: .properties)
+        case .forceMute(let mute), .muteForced(let mute):
+            try mute.encode(to: encoder)
+        case .forceDisconnect(let disconnect), .forceDisconnected(let disconnect):
+            try disconnect.encode(to: encoder)
+        case .signal(let signal):
+            try signal.encode(to: encoder)
+        case .select(let subscription, let media):
+            try fields.encode(subscription, forKey: .subscription)
+            try media.encode(to: encoder)
         case .leave:
             break
         case .receive(let stream), .stopReceiving(let stream), .receiving(let stream):
@@ -188,7 +227,8 @@ extension SignalingMessage: Codable {
             try fields.encode(id, forKey: .id)
             try fields.encode(room, forKey: .room)
             try fields.encode(streams, forKey: .streams)
-        case .streamPublished(let description), .streamUnpublished(let description):
+        case .streamPublished(let description), .streamUnpublished(let description),
+            .streamPropertyChanged(let description):
             try description.encode(to: encoder)
         case .participantJoined(let id, let data):
             try fields.encode(id, forKey: .id)

@@ -9,13 +9,24 @@ package enum SignalingMessage: Equatable, Sendable {
     /// request for the connection. `resume`: who it was before its connection broke.
     case join(version: Int, room: String, token: BearerToken? = nil, resume: SessionResumption? = nil)
     /// Announces a stream; everyone in the room, the publisher too, then gets `streamPublished`.
-    case publish(stream: String)
+    case publish(stream: String, properties: StreamProperties? = nil)
     case unpublish(stream: String)
+    /// What a stream of the sender's has in it from now on; everyone in the room gets `streamPropertyChanged`.
+    case updateStream(stream: String, properties: StreamProperties)
     /// Registers as the receiver of what HTTP encoders (WHIP) send into the room under that name, or, without one, under
     /// any name that nobody registered for. `receiving` confirms it.
     case receive(stream: String?)
     case stopReceiving(stream: String?)
+    /// From a moderator: the publishers concerned get `muteForced`.
+    case forceMute(ForcedMute)
+    /// From a moderator: the one concerned gets `forceDisconnected`, and the server closes its connection.
+    case forceDisconnect(ForcedDisconnect)
     case leave
+
+    // Both ways.
+
+    /// A word to one participant or to all. The server adds who said it.
+    case signal(RoutedSignal)
 
     // Relayed: the server passes these on to the other side of the subscription as they are.
 
@@ -25,6 +36,8 @@ package enum SignalingMessage: Equatable, Sendable {
     case offer(subscription: String, sdp: String)
     case answer(subscription: String, sdp: String)
     case candidate(subscription: String, candidate: TrickledCandidate)
+    /// Subscriber to publisher: which media it wants to be sent from now on, without renegotiation.
+    case select(subscription: String, MediaSelection)
     /// Ends a subscription; the other side gets `subscriptionEnded` with the same reason.
     case bye(subscription: String, reason: SubscriptionEndReason)
 
@@ -37,9 +50,14 @@ package enum SignalingMessage: Equatable, Sendable {
         resume: ResumptionTicket? = nil)
     case streamPublished(StreamDescription)
     case streamUnpublished(StreamDescription)
+    case streamPropertyChanged(StreamDescription)
     /// `data` is what the newcomer's token says of it.
     case participantJoined(id: String, data: String? = nil)
     case participantLeft(id: String)
+    /// To a publisher: a moderator mutes its stream. It obeys, and says so by `updateStream`.
+    case muteForced(ForcedMute)
+    /// To who is put out of the room by a moderator; the last message.
+    case forceDisconnected(ForcedDisconnect)
     /// Answer to `receive`.
     case receiving(stream: String?)
     /// To a receiver: the offer of an encoder that wants to send. It answers, or says `bye`.
@@ -56,11 +74,14 @@ package struct StreamDescription: Equatable, Hashable, Codable, Sendable {
     package var publisher: String
     /// What the publisher's token says of it.
     package var data: String?
+    /// What it has in it; `nil` where the publisher has not said so.
+    package var properties: StreamProperties?
 
-    package init(stream: String, publisher: String, data: String? = nil) {
+    package init(stream: String, publisher: String, data: String? = nil, properties: StreamProperties? = nil) {
         self.stream = stream
         self.publisher = publisher
         self.data = data
+        self.properties = properties
     }
 }
 

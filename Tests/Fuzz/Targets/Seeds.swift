@@ -132,7 +132,14 @@ enum Seeds {
                 version: 1, id: id, room: "demo", streams: [.init(stream: "main", publisher: id)],
                 iceServers: [.init(urls: ["turn:a:1"], username: "u", credential: "c")],
                 resume: ResumptionTicket(secret: BearerToken("a.b.c"), grace: 10)),
-            .participantLeft(id: id),
+            .participantLeft(id: id), .signal(RoutedSignal(SignalContent(type: "chat", data: "hello"), to: id)),
+            .updateStream(
+                stream: "main",
+                properties: StreamProperties(
+                    hasVideo: true, hasAudio: false, width: 640, height: 480, rotation: 90, codecs: ["VP8"])),
+            .select(subscription: id, MediaSelection(video: true, audio: false)),
+            .forceMute(ForcedMute(stream: "main", media: .everything, reason: "why")),
+            .forceDisconnect(ForcedDisconnect(id: id, reason: "why")),
         ]
         return messages[random.number(below: messages.count)].json()
     }
@@ -141,10 +148,15 @@ enum Seeds {
         let ids = ["0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"]
         let relayed = try? SignalingMessage(json: signaling(using: &random))
         let messages: [NodeMessage] = [
-            .hello(asks: random.chance(percent: 50)), .listed, .alive, .ending, .left(id: ids[0], reason: .signalingLost),
+            .hello(asks: random.chance(percent: 50)), .listed, .alive, .ending,
+            .left(id: ids[0], reason: .signalingLost),
             .member(
                 NodeMember(
-                    id: ids[0], room: "demo", data: "{}", streams: ["main"], receives: [nil, "studio"],
+                    id: ids[0], room: "demo", data: "{}",
+                    streams: [
+                        NodeStream(
+                            "main", properties: StreamProperties(hasVideo: true, hasAudio: false, codecs: ["VP8"]))
+                    ], receives: [nil, "studio"],
                     isAway: random.chance(percent: 50))),
             .relay(
                 NodeRelay(

@@ -7,6 +7,8 @@ struct Grant: Equatable, Sendable {
     var stream: String?
     /// Told to others as it is.
     var data: String?
+    /// How many participants a room may have with it; `nil`: as many as the server lets in.
+    var capacity: Int?
     /// Seconds since 1970 from which on nobody joins with it; `nil`: never.
     var expires: Double?
 
@@ -82,7 +84,7 @@ struct AccessPolicy: Sendable {
         resumptionKey?.sign(
             AccessClaims(
                 room: room, role: grant.role, stream: grant.stream, exp: grant.expires ?? Self.never, data: grant.data,
-                participant: id))
+                capacity: grant.capacity, participant: id))
     }
 
     /// What somebody who resumes may do; `nil` where it does not prove who it is, or its time is up. A valid token
@@ -98,6 +100,7 @@ struct AccessPolicy: Sendable {
 
 extension Grant {
     fileprivate init(_ claims: AccessClaims) {
-        self.init(role: claims.role, stream: claims.stream, data: claims.data, expires: claims.exp)
+        self.init(role: claims.role, stream: claims.stream, data: claims.data, capacity: claims.capacity,
+            expires: claims.exp)
     }
 }

@@ -8,6 +8,7 @@ package enum TokenCommand {
           --stream STREAM   the one stream that may be published (any)
           --expires TIME    how long it lets in: seconds, or with m, h or d for minutes, hours or days (1h)
           --data TEXT       told to others in the room, 1024 bytes at the most
+          --capacity N      lets in only where the room has fewer than N participants (the server's limit)
         """
 
     struct Request: Equatable {
@@ -17,6 +18,7 @@ package enum TokenCommand {
         var stream: String?
         var lifetime = 3600.0
         var data: String?
+        var capacity: Int?
     }
 
     enum Parsed: Equatable {
@@ -58,7 +60,8 @@ package enum TokenCommand {
         key.sign(
             AccessClaims(
                 room: request.room, role: request.role ?? .subscriber, stream: request.stream,
-                exp: (time + request.lifetime).rounded(), data: request.data))
+                exp: (time + request.lifetime).rounded(), data: request.data,
+                capacity: request.capacity))
     }
 
     private static let expected = [
@@ -67,6 +70,7 @@ package enum TokenCommand {
         "--role": "publisher, subscriber or moderator",
         "--stream": "1 to 64 of A-Z a-z 0-9 _ -, not reserved",
         "--expires": "a time of at least a second, such as 90, 15m, 1h or 30d",
+        "--capacity": "a number from 1 to 1000000",
         "--data": "a text of \(AccessClaims.maximumDataByteCount) bytes at the most without control characters",
     ]
 
@@ -110,6 +114,9 @@ package enum TokenCommand {
             guard let seconds = seconds(value) else { return false }
             request.lifetime = seconds
             return true
+        case "--capacity":
+            request.capacity = Int(value)
+            return request.capacity.map { (1...1_000_000).contains($0) } ?? false
         default:
             request.data = value
             return AccessClaims.isAllowed(data: value)

@@ -40,10 +40,13 @@ struct Cluster<ConnectionID: Hashable & Sendable>: Sendable {
         var unlisted: Set<String>?
         /// Not heard of since then it is lost.
         var deadline: Instant
+        /// Of what came later its participants may not have been told.
+        var lastArrival: UInt64
     }
 
     struct PendingClaim: Sendable {
         var claim: StreamClaim
+        var properties: StreamProperties?
         var connection: ConnectionID
         /// The stream is live already: its name is only kept, or asked for after the fact.
         var isLive: Bool
@@ -69,8 +72,8 @@ struct Cluster<ConnectionID: Hashable & Sendable>: Sendable {
     var departures: [ConnectionID: SubscriptionEndReason] = [:]
     var pending: [UInt64: PendingClaim] = [:]
     var lastTicket: UInt64 = 0
-    /// For single nodes, while the bus is gone.
-    var waiting: [(NodeMessage, String)] = []
+    /// For a node, or all of them, while the bus is gone.
+    var waiting: [(NodeMessage, String?)] = []
     var nextHeartbeat: Instant?
     var nextRenewal: Instant?
 

@@ -58,7 +58,7 @@ extension RoomDirectory {
         let pending = cluster?.pending ?? [:]
         cluster?.pending.removeAll()
         for waiting in pending.sorted(by: { $0.key < $1.key }).map(\.value) where !waiting.isLive {
-            took(waiting.claim.stream, by: waiting.connection, in: waiting.claim.room)
+            took(waiting)
         }
     }
 
@@ -79,15 +79,16 @@ extension RoomDirectory {
     }
 
     private mutating func received(_ message: NodeMessage, from node: String, now: Instant) {
-        let deadline = now + Cluster<ConnectionID>.silence
+        let (deadline, arrival) = (now + Cluster<ConnectionID>.silence, lastArrival)
         if cluster?.nodes[node] == nil {
             guard let count = cluster?.nodes.count, count < Cluster<ConnectionID>.maximumNodes else { return }
             if message == .ending { return }
-            cluster?.nodes[node] = .init(deadline: deadline)
+            cluster?.nodes[node] = .init(deadline: deadline, lastArrival: arrival)
             // Its listing was missed, or has been forgotten since.
             if case .hello = message {} else { list(to: node, asks: true) }
         }
         cluster?.nodes[node]?.deadline = deadline
+        cluster?.nodes[node]?.lastArrival = arrival
         switch message {
         case .hello(let asks):
             let known = Set(members(of: node))
@@ -126,15 +127,8 @@ extension RoomDirectory {
         (cluster?.remote ?? [:]).filter { participants[$0.value.connection]?.home == .node(node) }.map(\.key)
     }
 
-    func participant(named id: String, in room: String) -> ConnectionID? {
-        if let known = cluster?.remote[id]?.connection {
-            return participants[known]?.room == room ? known : nil
-        }
-        return rooms[room]?.participants.first { participants[$0]?.id == id }
-    }
-
     private mutating func take(_ member: NodeMember, of node: String) {
-        let known = participant(named: member.id, in: member.room)
+        let known = participant(member.id, in: member.room)
         let connection: ConnectionID
         var hasMoved = true
         if let known, isHere(known) {
@@ -152,21 +146,21 @@ extension RoomDirectory {
             else { return }
             connection = makeConnection()
             participants[connection] = Participant(id: member.id, allowedRoom: nil)
-            participants[connection]?.room = member.room
+            participants[connection]?.grant = Grant(role: .subscriber, stream: nil, data: member.data)
             rooms[member.room, default: Room()].participants.insert(connection)
-            for publisher in Set(rooms[member.room]?.streams.map(\.publisher) ?? []) {
-                outputs.append(.send(.participantJoined(id: member.id, data: member.data), to: publisher))
-            }
+            arrives(connection, in: member.room)
+            announceArrival(of: connection, in: member.room)
         }
         participants[connection]?.home = .node(node)
-        participants[connection]?.grant = Grant(role: .moderator, stream: nil, data: member.data)
+        // What it may do its own node judges.
+        participants[connection]?.grant = Grant(role: .subscriber, stream: nil, data: member.data)
         participants[connection]?.isAwayElsewhere = member.isAway
         cluster?.remote[member.id] = (connection, member)
         takeNames(of: connection, member)
         if hasMoved { askForHoldings(of: connection, in: member.room) }
         for (key, claim) in claims
         where !key.sends && key.room == member.room && isHere(claim.connection)
-            && member.streams.contains(claim.stream)
+            && member.streams.contains { $0.name == claim.stream }
         {
             askFor(key.subscription, of: claim.stream, by: claim.connection, with: connection, in: member.room)
         }
@@ -176,18 +170,19 @@ extension RoomDirectory {
     private mutating func takeNames(of connection: ConnectionID, _ member: NodeMember) {
         let room = member.room
         for stream in rooms[room]?.streams ?? []
-        where stream.publisher == connection && !member.streams.contains(stream.name) {
+        where stream.publisher == connection && !member.streams.contains(where: { $0.name == stream.name }) {
             removeStream(stream.name, in: room, reason: .unpublished)
         }
         for stream in member.streams {
-            if let holder = rooms[room]?.publisher(of: stream) {
+            if let holder = rooms[room]?.publisher(of: stream.name) {
+                change(stream.name, to: stream.properties, by: connection, in: room)
                 // Who publishes here learns from its claim which of the two it is.
                 if holder == connection || isHere(holder) && !isAbsent(holder) { continue }
-                removeStream(stream, in: room, reason: .signalingLost)
+                removeStream(stream.name, in: room, reason: .signalingLost)
             }
             // Two nodes may each have filled the room; one that keeps to no limits is not followed.
             guard (rooms[room]?.streams.count ?? 0) < 2 * limits.streamsPerRoom else { break }
-            makeLive(stream, by: connection, in: room)
+            makeLive(stream.name, stream.properties, by: connection, in: room)
         }
         rooms[room]?.receivers.removeAll { $0.connection == connection && !member.receives.contains($0.stream) }
         for name in member.receives
@@ -205,12 +200,16 @@ extension RoomDirectory {
     }
 
     private mutating func nodeLost(_ node: String, now: Instant) {
-        cluster?.nodes[node] = nil
+        let arrival = cluster?.nodes.removeValue(forKey: node)?.lastArrival ?? lastArrival
         for id in members(of: node) {
             guard let connection = cluster?.remote[id]?.connection else { continue }
             participants[connection]?.home = .nowhere
             participants[connection]?.isAwayElsewhere = false
-            if limits.resumeGrace > .zero { waitFor(connection, now: now) } else { disconnect(connection) }
+            if limits.resumeGrace > .zero {
+                waitFor(connection, since: arrival, now: now)
+            } else {
+                disconnect(connection)
+            }
         }
     }
 
@@ -252,7 +251,8 @@ extension RoomDirectory {
         else { return nil }
         return NodeMember(
             id: participant.id, room: name, data: participant.grant?.data,
-            streams: room.streams.filter { $0.publisher == connection }.map(\.name),
+            streams: room.streams.filter { $0.publisher == connection }
+                .map { NodeStream($0.name, properties: $0.properties) },
             receives: room.receivers.filter { $0.connection == connection }.map(\.stream),
             isAway: away[connection] != nil)
     }
@@ -281,23 +281,35 @@ extension RoomDirectory {
 
     /// Asks for the name of a stream. Answers whether it is to be waited for.
     mutating func awaitsName(
-        _ stream: String, for connection: ConnectionID, in room: String, over displaced: String?, isResumed: Bool
+        _ claim: StreamClaim, _ properties: StreamProperties?, for connection: ConnectionID, isResumed: Bool
     ) -> Bool {
-        guard cluster?.isConnected == true, let participant = participants[connection] else { return false }
-        claim(
-            StreamClaim(room: room, stream: stream, holder: participant.id, over: displaced), for: connection,
-            isLive: isResumed)
+        guard cluster?.isConnected == true else { return false }
+        self.claim(claim, properties, for: connection, isLive: isResumed)
         return !isResumed
     }
 
-    /// Answers whether the name was only waited for.
-    mutating func forgetName(_ stream: String, of connection: ConnectionID, in room: String) -> Bool {
-        let found = cluster?.pending.first {
+    func awaitedNames(of connection: ConnectionID) -> Int {
+        cluster?.pending.values.count { $0.connection == connection && !$0.isLive } ?? 0
+    }
+
+    private func awaited(_ stream: String, by connection: ConnectionID) -> UInt64? {
+        cluster?.pending.first {
             $0.value.connection == connection && $0.value.claim.stream == stream && !$0.value.isLive
-        }
-        guard let found else { return false }
-        cluster?.pending[found.key] = nil
-        release(found.value.claim)
+        }?.key
+    }
+
+    /// Answers whether the stream only waits for its name.
+    mutating func keepForName(_ properties: StreamProperties, _ stream: String, of connection: ConnectionID) -> Bool {
+        guard let ticket = awaited(stream, by: connection) else { return false }
+        cluster?.pending[ticket]?.properties = properties
+        return true
+    }
+
+    /// Answers whether the name was only waited for.
+    mutating func forgetName(_ stream: String, of connection: ConnectionID) -> Bool {
+        guard let ticket = awaited(stream, by: connection), let waiting = cluster?.pending.removeValue(forKey: ticket)
+        else { return false }
+        release(waiting.claim)
         return true
     }
 
@@ -310,10 +322,13 @@ extension RoomDirectory {
         if cluster?.isConnected == true { outputs.append(.backplane(.release(claim))) }
     }
 
-    private mutating func claim(_ claim: StreamClaim, for connection: ConnectionID, isLive: Bool) {
+    private mutating func claim(
+        _ claim: StreamClaim, _ properties: StreamProperties? = nil, for connection: ConnectionID, isLive: Bool
+    ) {
         guard let ticket = cluster.map({ $0.lastTicket + 1 }) else { return }
         cluster?.lastTicket = ticket
-        cluster?.pending[ticket] = .init(claim: claim, connection: connection, isLive: isLive)
+        cluster?.pending[ticket] = .init(
+            claim: claim, properties: properties, connection: connection, isLive: isLive)
         outputs.append(.backplane(.claim(claim, ticket: ticket)))
     }
 
@@ -321,7 +336,8 @@ extension RoomDirectory {
         for (connection, member) in cluster?.announced ?? [:] {
             for stream in member.streams {
                 claim(
-                    StreamClaim(room: member.room, stream: stream, holder: member.id), for: connection, isLive: true)
+                    StreamClaim(room: member.room, stream: stream.name, holder: member.id), for: connection,
+                    isLive: true)
             }
         }
     }
@@ -334,7 +350,7 @@ extension RoomDirectory {
             return
         }
         switch (isOurs, waiting.isLive) {
-        case (true, false): took(claim.stream, by: connection, in: claim.room)
+        case (true, false): took(waiting)
         case (true, true): break
         case (false, true):
             guard rooms[claim.room]?.publisher(of: claim.stream) == connection else { return }
@@ -342,20 +358,21 @@ extension RoomDirectory {
             refuse(Self.taken(claim.stream), to: connection)
             // Whoever has it was told of before.
             for (known, member) in cluster?.remote.values.map(\.self) ?? []
-            where member.room == claim.room && member.streams.contains(claim.stream) {
+            where member.room == claim.room && member.streams.contains(where: { $0.name == claim.stream }) {
                 takeNames(of: known, member)
             }
         case (false, false): refuse(Self.taken(claim.stream), to: connection)
         }
     }
 
-    private mutating func took(_ stream: String, by connection: ConnectionID, in room: String) {
+    private mutating func took(_ waiting: Cluster<ConnectionID>.PendingClaim) {
+        let (stream, room, connection) = (waiting.claim.stream, waiting.claim.room, waiting.connection)
         touch(connection)
         if let holder = rooms[room]?.publisher(of: stream) {
             if holder == connection { return }
             removeStream(stream, in: room, reason: .signalingLost)
         }
-        makeLive(stream, by: connection, in: room)
+        makeLive(stream, waiting.properties, by: connection, in: room)
     }
 
     static func taken(_ stream: String) -> SignalingError {

@@ -10,16 +10,16 @@ extension RoomDirectory {
         _ message: SignalingMessage, from sender: ConnectionID?, to connection: ConnectionID, at node: String
     ) -> Output? {
         guard let participant = participants[connection], let room = participant.room else { return nil }
-        var from: String?
+        var from = sender.flatMap { participants[$0]?.id }
         switch message {
         case .subscribe(let id, _, _), .ingest(let id, _, _), .offer(let id, _), .answer(let id, _),
-            .candidate(let id, _):
+            .candidate(let id, _), .select(let id, _):
             guard let other = rooms[room]?.subscriptions[id]?.other(than: connection),
-                let sender = participants[other]?.id
+                let id = participants[other]?.id
             else { return nil }
-            from = sender
-        case .subscriptionEnded: break
-        case .error(let error) where error.subscription != nil: break
+            from = id
+        case .subscriptionEnded, .signal, .muteForced: break
+        case .error(let error) where error.subscription != nil || Self.isAboutWords(error): break
         default: return nil
         }
         let relayed = NodeMessage.relay(NodeRelay(room: room, from: from, to: participant.id, message: message))
@@ -28,27 +28,43 @@ extension RoomDirectory {
         return nil
     }
 
+    /// What a node could not hand on is told to its sender, wherever that is.
+    private static func isAboutWords(_ error: SignalingError) -> Bool {
+        error.code == .limitReached && ["signal", "forceMute"].contains(error.inReplyTo)
+    }
+
+    /// Something for participants of all nodes.
+    mutating func tellNodes(_ relay: NodeRelay) {
+        guard cluster != nil else { return }
+        if cluster?.isConnected == true { publish(.relay(relay)) } else { _ = wait(.relay(relay), for: nil) }
+    }
+
     private func output(of message: NodeMessage, to node: String) -> Output? {
         guard let cluster, cluster.isConnected else { return nil }
         return .backplane(.publish(message.json(from: cluster.id), to: node))
     }
 
     /// While the bus is gone, what is to go out waits, within bounds.
-    private mutating func wait(_ message: NodeMessage, for node: String) -> Bool {
+    private mutating func wait(_ message: NodeMessage, for node: String?) -> Bool {
         guard let waiting = cluster?.waiting, waiting.count < Cluster<ConnectionID>.maximumWaiting else { return false }
         cluster?.waiting.append((message, node))
         return true
     }
 
     mutating func deliver(_ relay: NodeRelay) {
-        guard let to = participant(named: relay.to, in: relay.room) else { return }
+        let from = relay.from.flatMap { participant($0, in: relay.room) }
+        if case .forceDisconnected(let word) = relay.message { return expel(word, relay) }
+        guard let id = relay.to else {
+            guard case .signal(let signal) = relay.message, let from, let said = said(signal, by: from) else { return }
+            return tellAll(said, from: from, in: relay.room)
+        }
+        guard let to = participant(id, in: relay.room) else { return }
         if let node = node(of: to) {
             guard !relay.isForwarded else { return }
             var forwarded = relay
             forwarded.isForwarded = true
             return publish(.relay(forwarded), to: node)
         }
-        let from = relay.from.flatMap { participant(named: $0, in: relay.room) }
         switch relay.message {
         case .subscribe(let id, let stream, _):
             guard let from else { return }
@@ -56,15 +72,36 @@ extension RoomDirectory {
         case .ingest(let id, let stream, _):
             guard let from else { return }
             begin(id, Subscription(stream: stream, subscriber: to, publisher: from), relay)
-        case .offer(let id, _), .answer(let id, _), .candidate(let id, _):
+        case .offer(let id, _), .answer(let id, _), .candidate(let id, _), .select(let id, _):
             guard let from, rooms[relay.room]?.subscriptions[id]?.other(than: from) == to else { return }
             outputs.append(.relay(relay.message, from: from, to: to, canFail: true))
         case .subscriptionEnded(let id, _): end(id, of: to, relay)
+        case .signal(let signal):
+            guard let from, let said = said(signal, by: from) else { return }
+            outputs.append(.relay(said, from: from, to: to, canFail: true))
+        case .muteForced(let mute):
+            guard let from, Moderation.isAllowed(reason: mute.reason) else { return }
+            outputs.append(.relay(relay.message, from: from, to: to, canFail: true))
         case .error(let error):
-            guard let id = error.subscription else { return }
-            end(id, of: to, relay)
+            if let id = error.subscription { return end(id, of: to, relay) }
+            if Self.isAboutWords(error) { outputs.append(.send(relay.message, to: to)) }
         default: return
         }
+    }
+
+    /// Who it is from is known here, too.
+    private func said(_ signal: RoutedSignal, by sender: ConnectionID) -> SignalingMessage? {
+        guard signal.content.fault == nil, let participant = participants[sender] else { return nil }
+        return .signal(
+            RoutedSignal(signal.content, to: signal.to, from: participant.id, fromData: participant.grant?.data))
+    }
+
+    /// Every node keeps it in mind, since the participant may try to come back to any.
+    private mutating func expel(_ word: ForcedDisconnect, _ relay: NodeRelay) {
+        guard word.id == relay.to, Moderation.isAllowed(reason: word.reason) else { return }
+        expulsions.add(word)
+        guard let target = participant(word.id, in: relay.room), node(of: target) == nil else { return }
+        putOut(target, word)
     }
 
     private mutating func begin(_ id: String, _ subscription: Subscription, _ relay: NodeRelay) {
@@ -150,16 +187,19 @@ extension RoomDirectory {
 
     mutating func heard(_ holding: NodeHolding, now: Instant) {
         let (id, room) = (holding.subscription, holding.room)
-        guard let from = participant(named: holding.from, in: room), node(of: from) != nil,
-            let to = participant(named: holding.to, in: room), participants[to]?.home == .here
+        guard let from = participant(holding.from, in: room), node(of: from) != nil,
+            let to = participant(holding.to, in: room), participants[to]?.home == .here
         else { return }
         if rooms[room]?.subscriptions[id] == nil {
             let own = ClaimKey(room: room, subscription: id, sends: !holding.sends)
             if holding.stands, claims[own]?.connection == to || participants[to]?.holdsWhatOthersSay == true {
-                claims[own] = nil
+                let selected = claims.removeValue(forKey: own)?.selected
                 rooms[room]?.subscriptions[id] = Subscription(
                     stream: holding.stream, subscriber: holding.sends ? to : from,
                     publisher: holding.sends ? from : to)
+                if let selected {
+                    outputs.append(.relay(.select(subscription: id, selected), from: to, to: from, canFail: true))
+                }
             } else {
                 claim(id, of: holding.stream, by: from, sends: holding.sends, in: room, now: now)
             }

@@ -128,7 +128,7 @@ struct EndpointExchange {
 
     mutating func handle(_ message: SignalingMessage, now: Instant) {
         switch message {
-        case .publish(let name): publish(name, now: now)
+        case .publish(let name, _): publish(name, now: now)
         case .unpublish(let name):
             if use == .publishing(name) { finish() }
         case .subscribe(let id, let name, let offer): subscribe(id, to: name, offer: offer)
@@ -161,6 +161,12 @@ struct EndpointExchange {
             emit(
                 .message(.error(SignalingError(.notAllowed, "An HTTP endpoint has no encoders.", inReplyTo: "receive")))
             )
+        case .signal, .forceMute, .forceDisconnect:
+            emit(
+                .message(
+                    .error(
+                        SignalingError(
+                            .notAllowed, "An HTTP endpoint carries media alone.", inReplyTo: message.type))))
         default: break
         }
     }

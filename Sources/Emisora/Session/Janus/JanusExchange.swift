@@ -151,7 +151,7 @@ struct JanusExchange {
 
     mutating func handle(_ message: SignalingMessage, now: Instant) {
         switch message {
-        case .publish(let name): publish(name, now: now)
+        case .publish(let name, _): publish(name, now: now)
         case .unpublish(let name):
             guard stream == name else { return }
             stream = nil
@@ -170,6 +170,12 @@ struct JanusExchange {
         case .answer(let id, let sdp): answer(id, sdp, now: now)
         case .receive:
             emit(.message(.error(SignalingError(.notAllowed, "Janus has no WHIP encoders.", inReplyTo: "receive"))))
+        case .signal, .forceMute, .forceDisconnect:
+            emit(
+                .message(
+                    .error(
+                        SignalingError(
+                            .notAllowed, "To a Janus Emisora carries media alone.", inReplyTo: message.type))))
         default: break
         }
     }
