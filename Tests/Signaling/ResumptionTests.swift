@@ -230,6 +230,7 @@ final class ResumptionWorld {
         world.join("publisher")
         #expect(
             world.told("publisher").dropFirst() == [
+                .participantJoined(id: world.id("late") ?? ""),
                 .subscribe(subscription: another, stream: "camera", sdp: "offer"),
                 .subscriptionEnded(subscription: World.subscription, reason: .bye),
             ])

@@ -167,7 +167,8 @@ import Testing
             stream: "camera", publisher: world.id(publisher), properties: Self.properties)
         #expect(got[viewer] == [.streamPublished(described)])
         let late = world.join(.subscriber)
-        guard case .welcome(_, _, _, let streams, _, _)? = RoomDirectoryTests.drain(&world.directory)[late]?.first else {
+        guard case .welcome(_, _, _, let streams, _, _)? = RoomDirectoryTests.drain(&world.directory)[late]?.first
+        else {
             Issue.record("no welcome")
             return
         }

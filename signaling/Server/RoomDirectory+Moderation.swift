@@ -61,16 +61,18 @@ extension RoomDirectory {
         }
     }
 
-    /// Tells somebody of those in its room that came after an arrival, the newest first, as far as there is space. Without
-    /// one it comes itself, and only who moderates is told.
-    mutating func introduceOthers(to connection: ConnectionID, in room: String, since arrival: UInt64? = nil) {
+    /// Tells somebody of those in its room that came after an arrival, the newest first, as far as there is space beside
+    /// what it is told then. Without an arrival it comes itself, and only who moderates is told.
+    mutating func introduceOthers(
+        to connection: ConnectionID, in room: String, since arrival: UInt64? = nil, before held: [SignalingMessage] = []
+    ) {
         guard let joined = rooms[room],
             arrival == nil ? moderates(connection) : audience(in: joined).contains(connection)
         else { return }
         let others = joined.participants.filter { $0 != connection }.compactMap { participants[$0] }
             .filter { $0.arrival > arrival ?? 0 }.sorted { $0.arrival > $1.arrival }
         // All of it goes out behind the welcome, and must not make a slow reader of who reads it.
-        var left = limits.backlogBytes / 4 * 3
+        var left = limits.backlogBytes / 4 * 3 - held.reduce(0) { $0 + $1.json().count }
         for case .send(let message, to: connection) in outputs[nextOutput...] { left -= message.json().count }
         for (index, other) in others.enumerated() {
             let brief = SignalingMessage.participantJoined(id: other.id)

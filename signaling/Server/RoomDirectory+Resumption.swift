@@ -127,8 +127,8 @@ extension RoomDirectory {
         // First, so that the welcome has them.
         let refused = resumption.holdings.map { republish($0, by: connection, in: room) } ?? []
         welcome(connection, to: room)
+        introduceOthers(to: connection, in: room, since: lastArrival, before: held)
         for message in held { outputs.append(.send(message, to: connection)) }
-        introduceOthers(to: connection, in: room, since: lastArrival)
         for error in refused { refuse(error, to: connection) }
         participants[connection]?.holdsWhatOthersSay = resumption.holdings == nil
         // A newer token may allow less.

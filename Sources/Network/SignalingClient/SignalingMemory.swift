@@ -101,7 +101,8 @@ package struct SignalingMemory: Sendable {
     }
 
     private var holdings: SessionHoldings? {
-        let bytes = (sending.count + receiving.count) * 40 + (publishes.count + receives.count) * 140
+        let bytes =
+            (sending.count + receiving.count) * 40 + (publishes.count + receives.count) * 140
             + properties.count * 360
         guard bytes <= Self.holdingsByteLimit else { return nil }
         var holdings = SessionHoldings()

@@ -100,7 +100,8 @@ struct AccessPolicy: Sendable {
 
 extension Grant {
     fileprivate init(_ claims: AccessClaims) {
-        self.init(role: claims.role, stream: claims.stream, data: claims.data, capacity: claims.capacity,
+        self.init(
+            role: claims.role, stream: claims.stream, data: claims.data, capacity: claims.capacity,
             expires: claims.exp)
     }
 }
