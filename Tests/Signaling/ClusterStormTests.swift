@@ -88,7 +88,7 @@ import Testing
             } else {
                 story.append("publish \(actor) \(stream)")
                 actors[actor].holdings.publishes.append(stream)
-                world.say(.publish(stream: stream), actors[actor].client)
+                world.say(.publish(stream: stream, properties: nil), actors[actor].client)
             }
         }
 

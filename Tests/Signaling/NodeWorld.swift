@@ -19,6 +19,8 @@ struct NodeWorld {
     var killed: Set<Int> = []
     var now = Instant.zero
     var got: [Client: [SignalingMessage]] = [:]
+    /// Those that read too slowly for what others say.
+    var failing: Set<Client> = []
     /// What the bus knows of names, until then.
     var names: [String: (holder: String, until: Instant)] = [:]
     /// On their way, in order.
@@ -60,6 +62,9 @@ struct NodeWorld {
     mutating func drain(_ node: Int) {
         while let output = nodes[node].pollOutput() {
             switch output {
+            case .relay(let message, let from, let to, canFail: true)
+            where failing.contains(Client(node: node, connection: to)):
+                nodes[node].relayFailed(message, from: from, to: to)
             case .send(let message, let to), .relay(let message, _, let to, _):
                 got[Client(node: node, connection: to), default: []].append(message)
             case .close: break
