@@ -346,7 +346,8 @@ extension RoomDirectory {
         guard let waiting = cluster?.pending.removeValue(forKey: ticket) else { return }
         let (claim, connection) = (waiting.claim, waiting.connection)
         guard isHere(connection), participants[connection]?.room == claim.room else {
-            if isOurs { release(claim) }
+            // Of who went to another node, that one keeps it.
+            if isOurs, node(of: connection) == nil { release(claim) }
             return
         }
         switch (isOurs, waiting.isLive) {
