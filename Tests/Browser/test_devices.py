@@ -26,7 +26,7 @@ def devices(started, tmp_path):
         path = tmp_path / "camera.json"
         path.write_text(modes if isinstance(modes, str) else json.dumps(modes))
         process = started(Process, "devices", *[path if a == "FILE" else a for a in arguments])
-        return process.wait(20), process
+        return process.wait(), process
 
     return run
 
@@ -92,7 +92,7 @@ def test_microphones_are_a_list_of_their_own(started, tmp_path):
     configuration = tmp_path / "asound.conf"
     configuration.write_text('</usr/share/alsa/alsa.conf>\npcm.desk { type null hint { show on description "Desk" } }\n')
     process = started(Process, "devices", "--json", env={"ALSA_CONFIG_PATH": str(configuration)})
-    assert process.wait(20) == 0 and process.stderr() == ""
+    assert process.wait() == 0 and process.stderr() == ""
     listed = json.loads(process.stdout())
     assert {"device": "desk", "label": "Desk"} in listed["microphones"]
     assert "null" not in [microphone["device"] for microphone in listed["microphones"]]

@@ -51,8 +51,8 @@ def psnr(first, second, count):
 def test_film_arrives_as_it_was_sent(server, started, publish, film):
     clip = LOGS / "received.y4m"
     publish("film", "--video", f"file:{film}", "--bitrate", "1500k", "--audio", "none")
-    watch = started(Process, "watch", server.room("film"), "--frames", 90, "--timeout", 30, "--save", clip)
-    assert watch.wait(60) == 0
+    watch = started(Process, "watch", server.room("film"), "--frames", 90, "--timeout", 90, "--save", clip)
+    assert watch.wait(120) == 0
     width, height, sources = read_y4m(film)
     got_width, got_height, received = read_y4m(clip)
     assert (got_width, got_height) == (width, height) == (1280, 720)
@@ -100,11 +100,11 @@ def test_film_plays_in_a_browser_over_whep_in_its_colours(server, publish, chrom
         })()""")
     assert answer["status"] == 201, answer
     assert answer["location"]
-    chromium.wait_for("window.player.videoWidth === 1280", 15, "the film's picture")
+    chromium.wait_for("window.player.videoWidth === 1280", 60, "the film's picture")
     chromium.wait_for(
         "(async () => { for (const s of (await window.peer.getStats()).values())"
         " if (s.type === 'inbound-rtp' && s.kind === 'video' && s.framesDecoded >= 60) return true; return false; })()",
-        15, "60 decoded pictures")
+        60, "60 decoded pictures")
     # The sky and the meadow of the clip: mean colours as ffmpeg gives them for the source.
     mean = chromium.evaluate(
         """(() => { const c = document.createElement('canvas'); c.width = 64; c.height = 36;

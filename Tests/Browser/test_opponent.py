@@ -10,6 +10,7 @@ import urllib.request
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from beat import Beat
 from processes import Process
 
 
@@ -62,13 +63,15 @@ def real_offer(server, started):
     with connect(server.room("bait"), subprotocols=["emisora.v1"]) as ws:
         ws.send(json.dumps({"type": "join", "version": 1, "room": "bait"}))
         ws.send(json.dumps({"type": "publish", "stream": "bait"}))
-        watcher = started(Process, "watch", server.room("bait"), "--frames", 1, "--timeout", 20)
+        watcher = started(Process, "watch", server.room("bait"), "--frames", 1, "--timeout", 60)
         while True:
-            message = json.loads(ws.recv(timeout=15))
+            message = json.loads(ws.recv(timeout=60))
             if message["type"] == "subscribe":
-                start = time.monotonic()
-                watcher.interrupt()
-                assert time.monotonic() - start < 2, "a viewer that waits for its answer ends at once"
+                with Beat() as beat:
+                    start = time.monotonic()
+                    watcher.interrupt()
+                    took = time.monotonic() - start
+                assert took < beat.limit(2), "a viewer that waits for its answer ends at once"
                 return message["sdp"]
 
 
@@ -94,7 +97,7 @@ def mutations(seed, text, count):
 
 def test_bad_bytes_leave_a_live_session_running(server, started, publish):
     publisher = publish("demo", "--video", "pattern", "--audio", "tone")
-    watcher = started(Process, "watch", server.room("demo"), "--frames", 100_000, "--timeout", 120)
+    watcher = started(Process, "watch", server.room("demo"), "--frames", 100_000, "--timeout", 600)
     publisher.wait_for_text("viewers 1")
 
     # The network: everything that a stranger can send to the sockets of both ends.
@@ -119,11 +122,11 @@ def test_bad_bytes_leave_a_live_session_running(server, started, publish):
         request = urllib.request.Request(
             server.http("/whep/demo"), data=text, headers={"Content-Type": "application/sdp"})
         try:
-            with urllib.request.urlopen(request, timeout=15) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 codes.append(answer.status)
                 resource = answer.headers["Location"]
             end = urllib.request.Request(server.http(resource), method="DELETE")
-            urllib.request.urlopen(end, timeout=15).close()
+            urllib.request.urlopen(end, timeout=60).close()
         except urllib.error.HTTPError as error:
             codes.append(error.code)
             assert error.code in (400, 406, 413, 422, 503), f"{error.code} {error.read()} {error.url}: {text}"
@@ -143,13 +146,13 @@ def test_bad_bytes_leave_a_live_session_running(server, started, publish):
                 try:
                     ws.send(json.dumps(messages[0]))
                     ws.send(text.decode(errors="replace"))
-                    ws.recv(timeout=5)
+                    ws.recv(timeout=30)
                 except ConnectionClosed:
                     pass
 
     # Both ends are well: pictures still come, in order, and a new viewer finds the stream.
-    late = started(Process, "watch", server.room("demo"), "--frames", 60, "--timeout", 20)
-    assert late.wait(30) == 0
+    late = started(Process, "watch", server.room("demo"), "--frames", 60, "--timeout", 60)
+    assert late.wait(90) == 0
     assert watcher.process.poll() is None and publisher.process.poll() is None
     watcher.interrupt()
     figures = watcher.figures()

@@ -23,8 +23,8 @@ def test_a_call_is_dumped_without_a_malformed_packet_and_as_counted(server, star
     sent_path, received_path = tmp_path / "sent.pcapng", tmp_path / "received.pcapng"
     publisher = publish("dump", "--video", "pattern", "--dump-packets", sent_path)
     watch = started(
-        Process, "watch", server.room("dump"), "--frames", 60, "--timeout", 30, "--dump-packets", received_path)
-    assert watch.wait(60) == 0
+        Process, "watch", server.room("dump"), "--frames", 60, "--timeout", 60, "--dump-packets", received_path)
+    assert watch.wait(90) == 0
     # Its leaving is noticed before the publisher's figures are final.
     publisher.wait_for_text("A viewer left")
     assert publisher.interrupt() == 0
@@ -68,9 +68,11 @@ def test_a_file_that_cannot_be_written_is_told(server, started):
     assert process.wait(30) == 1
     assert "/nonexistent/call.pcapng cannot be written" in process.stderr()
     # A disk that is full ends nothing, but is told at once and at the end.
-    process = started(
-        Process, "publish", server.room("dump"), "--duration", 2, "--dump-packets", "/dev/full")
-    watch = started(Process, "watch", server.room("dump"), "--frames", 10, "--timeout", 20)
-    assert process.wait(30) == 1
-    assert "/dev/full could not be written to its end" in process.stderr()
-    watch.kill()
+    process = started(Process, "publish", server.room("dump"), "--dump-packets", "/dev/full")
+    process.wait_for_text("Publishing")
+    watch = started(Process, "watch", server.room("dump"), "--frames", 10, "--timeout", 50)
+    process.wait_for_text("/dev/full could not be written to its end.* The call goes on")
+    assert watch.wait(90) == 0, watch.stderr()
+    said = process.stderr()
+    assert process.interrupt() == 1
+    assert "/dev/full could not be written to its end" in process.stderr()[len(said):]

@@ -50,7 +50,7 @@ def test_a_player_restarts_ice_and_goes_on_playing(server, publish, chromium):
     assert played["status"] == 201, played
     # What a page may read of the response.
     assert played["etag"] and "a=sendonly" in played["sdp"]
-    chromium.wait_for(f"{DECODED}.then((n) => n >= 30)", 30, "30 decoded pictures")
+    chromium.wait_for(f"{DECODED}.then((n) => n >= 30)", 60, "30 decoded pictures")
     trickled = "(async () => (await patch(fragment(peer.localDescription.sdp), %s)).status)()"
     assert chromium.evaluate(trickled % "null") == 428
     assert chromium.evaluate(trickled % "'\"other\"'") == 412
@@ -70,10 +70,10 @@ def test_a_player_restarts_ice_and_goes_on_playing(server, publish, chromium):
         " for (const s of all.values()) if (s.type === 'transport' && s.selectedCandidatePairId)"
         "   return all.get(all.get(s.selectedCandidatePairId).localCandidateId).usernameFragment"
         "     === peer.localDescription.sdp.match(/a=ice-ufrag:(.*)/)[1].trim();"
-        " return false; })()", 30, "a path of the new credentials")
+        " return false; })()", 60, "a path of the new credentials")
     chromium.wait_for(f"{DECODED}.then((n) => n >= {before + 90})", 30, "pictures after the restart")
 
     assert chromium.evaluate("fetch(resource, {method: 'DELETE'}).then((r) => r.status)") == 200
-    publisher.wait_for_text("A viewer left", timeout=30)
+    publisher.wait_for_text("A viewer left")
     assert publisher.interrupt() == 0
     assert publisher.figures()["subscribersTotal"] == 1

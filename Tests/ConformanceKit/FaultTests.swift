@@ -14,7 +14,9 @@ import Testing
     func faultOfACapturerOfPicturesIsFoundByItsCheckAlone(_ fault: CaptureFault) async throws {
         let options = options
         let report = try await Gate.shared.pass {
-            try await CaptureConformance.check(options: options) { FaultyCapture(fault) }
+            try await reportOnAMachineWithRoom(finding: Set([fault.check].compactMap { $0 })) {
+                try await CaptureConformance.check(options: options) { FaultyCapture(fault) }
+            }
         }
         #expect(Set(report.findings.map(\.check)) == Set([fault.check].compactMap { $0 }), "\(fault): \(report)")
         #expect(report.findings.allSatisfy { $0.sentence.count > 40 && !$0.sentence.contains("\n") })

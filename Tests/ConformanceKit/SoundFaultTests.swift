@@ -41,7 +41,9 @@ enum SoundFault: String, CaseIterable, Sendable {
         let options = ConformanceOptions(
             checks: judgedChecks, cycles: 12, watchDuration: .milliseconds(900), patience: .milliseconds(1500))
         let report = try await Gate.shared.pass {
-            try await CaptureConformance.check(audio: { FaultySound(fault) }, options: options)
+            try await reportOnAMachineWithRoom(finding: Set([fault.check].compactMap { $0 })) {
+                try await CaptureConformance.check(audio: { FaultySound(fault) }, options: options)
+            }
         }
         #expect(Set(report.findings.map(\.check)) == Set([fault.check].compactMap { $0 }), "\(fault): \(report)")
         if fault.check != .startAndStop { #expect(report.skipped.isEmpty, "\(fault): \(report)") }

@@ -186,17 +186,17 @@ import Testing
                 .request, senderSSRC: sender,
                 entries: [.init(ssrc: ssrc, bitrate: .kilobitsPerSecond(kilobits), overhead: 40)])
         }
-        #expect(limits.handle(request(8, 100, for: 99), ours: [1], senderSSRC: 1, now: start) == nil)
+        #expect(limits.handle(request(8, 100, for: 99), ours: [1], now: start) == nil)
         #expect(limits.temporaryMaximum == nil)
-        let first = limits.handle(request(8, 500), ours: [1], senderSSRC: 1, now: start)
+        let first = limits.handle(request(8, 500), ours: [1], now: start)
         #expect(first?.entries.map(\.ssrc) == [8])
-        let second = limits.handle(request(9, 300), ours: [1], senderSSRC: 1, now: start)
+        let second = limits.handle(request(9, 300), ours: [1], now: start)
         #expect(second?.entries == [.init(ssrc: 9, bitrate: .kilobitsPerSecond(300), overhead: 40)])
         #expect(limits.temporaryMaximum == .kilobitsPerSecond(300))
         limits.heard(from: 8, now: start + .seconds(20))
         limits.refresh(now: start + .seconds(30))
         #expect(limits.temporaryMaximum == .kilobitsPerSecond(500))
-        limits.remove(8, now: start + .seconds(31))
+        _ = limits.remove(8, now: start + .seconds(31))
         #expect(limits.temporaryMaximum == nil)
     }
 }

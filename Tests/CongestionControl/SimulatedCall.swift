@@ -247,7 +247,7 @@ final class MediaSender: SimulatedPeer {
                 limits.handle(estimate)
                 control.handle(limits, now: now)
             case .temporaryMaximumBitrate(let request):
-                if let answer = limits.handle(request, ours: [Self.ssrc], senderSSRC: Self.ssrc, now: now) {
+                if let answer = limits.handle(request, ours: [Self.ssrc], now: now) {
                     rtcp { writer throws(RTPError) in try writer.write(answer) }
                     notifications.append(answer)
                 }

@@ -2,8 +2,8 @@
 
 The machine's processors are threads of a program on the host (QEMU), which may get none of the host's for tenths of a
 second. Within the machine that looks like a program that is late. To tell the one from the other, `camera-probe stalls`
-runs in the machine on each of its processors, with real-time priority, and wakes every 5 ms: nothing in the machine can
-keep it from that, also not a program under test that spins, so that where it wakes 5 ms late or more, the processor itself
+runs in the machine on each of its processors, with real-time priority, and wakes every 2 ms: nothing in the machine can
+keep it from that, also not a program under test that spins, so that where it wakes 2 ms late or more, the processor itself
 stood still. That time, once for all processors, is taken off what was measured. What a program wastes itself is not.
 
 On a host that gives the machine next to nothing, next to nothing is left to judge; on one that runs this alone, all is.

@@ -9,6 +9,7 @@ final class Collector: VideoFrameSink, AudioFrameSink {
         var marks: [PatternMark] = []
         var latencies: [Duration] = []
         var frames = 0
+        var firstFrameAt: Instant?
         var audioFrames = 0
         var peakLevel = 0.0
     }
@@ -20,6 +21,7 @@ final class Collector: VideoFrameSink, AudioFrameSink {
         let now = MonotonicClock.now
         state.withLock { state in
             state.frames += 1
+            state.firstFrameAt = state.firstFrameAt ?? now
             if let mark {
                 state.marks.append(mark)
                 state.latencies.append(now - mark.captureTime)
@@ -154,8 +156,12 @@ func eventually(
         let statistics = try #require(await publishing.statistics().publishers.first)
         #expect(statistics.subscriberCount == 3)
         #expect(Int(statistics.framesEncoded) <= statistics.capture.captured)
+        // Where the machine lets them come one by one, there is another key frame for each half second that it takes.
+        let begins = collectors.compactMap { $0.snapshot.firstFrameAt }.sorted()
+        let spread = (begins[2] - begins[0]).inSeconds
+        let allowed = spread <= 0.5 ? 2 : 1 + UInt64((spread / 0.5).rounded(.up))
         // A decoder that cannot keep up, as under a sanitizer, asks for key frames of its own.
-        if getenv("EMISORA_NO_TIMING") == nil { #expect(statistics.keyFramesEncoded <= 2) }
+        if getenv("EMISORA_NO_TIMING") == nil { #expect(statistics.keyFramesEncoded <= allowed, "within \(spread) s") }
         let isBalanced = statistics.delivery.allSatisfy(\.isBalanced)
         #expect(isBalanced)
         await publishing.disconnect()

@@ -19,7 +19,7 @@ SMALL_ROOM, PIN = 5678, "2468"
 OTHER_ROOM = 9012
 CONFIGURATION = {
     "janus.jcfg": """
-general: {{ debug_level = 4, debug_timestamps = false, session_timeout = 60 }}
+general: {{ debug_level = 4, debug_timestamps = false, session_timeout = 600 }}
 nat: {{ ice_enforce_list = "{address}", ice_lite = {lite} }}
 transports: {{ disable = "libjanus_http.so,libjanus_mqtt.so,libjanus_nanomsg.so,libjanus_pfunix.so,libjanus_rabbitmq.so" }}
 plugins: {{ disable = "libjanus_audiobridge.so,libjanus_duktape.so,libjanus_echotest.so,libjanus_lua.so,\
@@ -93,10 +93,11 @@ class Janus:
 class JanusSession:
     """One connection to Janus. A call waits for the answer with its own transaction, since events may overtake it.
 
-    Sessions end after 60 s without a word; nothing here takes as long."""
+    Sessions end after ten minutes without a word; nothing here takes as long."""
 
     def __init__(self, janus):
-        self._connection = connect(f"ws://127.0.0.1:{janus.port}", subprotocols=["janus-protocol"])
+        # Without pings of its own: see `room.Room`, Janus's libwebsockets is the same.
+        self._connection = connect(f"ws://127.0.0.1:{janus.port}", subprotocols=["janus-protocol"], ping_interval=None)
         self._socket = self._connection.__enter__()
         self._id = None
         self._up = set()
@@ -130,7 +131,7 @@ class JanusSession:
             return answer
 
     def _read(self):
-        message = json.loads(self._socket.recv(timeout=15))
+        message = json.loads(self._socket.recv(timeout=60))
         if message["janus"] == "webrtcup":
             self._up.add(message["sender"])
         return message

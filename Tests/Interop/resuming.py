@@ -12,7 +12,7 @@ from websockets.exceptions import WebSocketException
 
 def open_socket(url):
     # Without pings of its own: the server watches the connection.
-    return websocket(url, subprotocols=["emisora.v1"], ping_interval=None, open_timeout=5, close_timeout=1)
+    return websocket(url, subprotocols=["emisora.v1"], ping_interval=None, open_timeout=30, close_timeout=1)
 
 
 def join(url, **more):

@@ -17,7 +17,7 @@ PAGE = pathlib.Path(__file__).with_name("echo_client.html").as_uri()
 class EchoServer(Sample):
     def __init__(self):
         super().__init__("WebRTCEchoes", 0)
-        self.url = self.wait_for_text(r"Echoing offers to (\S+)", 30).group(1)
+        self.url = self.wait_for_text(r"Echoing offers to (\S+)").group(1)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def post(url, body, method="POST"):
     request = urllib.request.Request(
         url, json.dumps(body).encode() if body is not None else None, {"Content-Type": "application/json"}, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=20) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return response.status, response.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()

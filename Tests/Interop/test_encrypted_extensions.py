@@ -47,8 +47,9 @@ def test_publishes_to_a_viewer_that_wants_them_encrypted(publish, connections, j
     viewer = Encrypting(connections("chromium", sends=False), OFFERS[offered])
     room.subscribe(viewer, "peer")
     check(viewer.answer)
-    figures = viewer.wait_for(lambda f: f.get("framesDecoded", 0) >= 60, 60, "sixty pictures", room.pump)
-    assert figures["audioRMS"] == pytest.approx(0.0707, rel=0.15)
+    viewer.wait_for(
+        lambda f: f.get("framesDecoded", 0) >= 60 and f.get("audioRMS") == pytest.approx(0.0707, rel=0.15), 60,
+        "sixty pictures and the tone", room.pump)
 
 
 @pytest.mark.parametrize("offered", OFFERS)

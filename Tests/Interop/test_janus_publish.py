@@ -43,19 +43,24 @@ def test_three_browsers_watch_through_janus_also_after_it_was_killed(started, ja
     viewers = [watch(tab, janus, ROOM) for tab in (chromium, chromium.new_tab(), chromium.new_tab())]
     for viewer in viewers:
         wait_for_pictures(viewer)
+    counts = "[viewer.frames, viewer.turns, performance.now() / 1000]"
     with Beat() as beat:
-        before = [viewer.evaluate("viewer.frames") for viewer in viewers]
-        start = time.monotonic()
-        viewers[0].wait_for(f"performance.now() > {viewers[0].evaluate('performance.now()') + 4000}", 30)
-        rates = [
-            (viewer.evaluate("viewer.frames") - count) / (time.monotonic() - start)
-            for viewer, count in zip(viewers, before)]
-    print(f"pictures a second in three browsers behind Janus: {[f'{r:.1f}' for r in rates]} (machine {beat.share:.2f})")
-    # Tabs that are not in front show fewer; that they play is what counts there.
-    assert max(rates) >= 20 * beat.share and min(rates) > 0, rates
+        before = [viewer.evaluate(counts) for viewer in viewers]
+        viewers[0].wait_for(f"performance.now() / 1000 > {before[0][2] + 4}", 60)
+        after = [viewer.evaluate(counts) for viewer in viewers]
+    rates = []
+    for (frames, turns, start), (last_frame, last_turn, end) in zip(before, after):
+        rates.append(((last_turn - turns) / (end - start), (last_frame - frames) / (end - start)))
+    print(f"a second in three browsers behind Janus, turns to paint and pictures: {rates} (machine {beat.share:.2f})")
+    # Tabs that are not in front show fewer; that they play is what counts there. Nor can a page show more than it paints.
+    turns, shown = max(rates)
+    assert shown >= 20 * beat.share * min(1, turns / 30), rates
+    assert all(shown > 0 for _, shown in rates), rates
     for viewer in viewers:
+        # The page looks at its statistics now and then, where it is not in front less often.
+        viewer.wait_for("viewer.soundBytes > 0", 30, "sound")
         figures = viewer.evaluate("viewer")
-        assert (figures["width"], figures["height"]) == (640, 480) and figures["soundBytes"] > 0, figures
+        assert (figures["width"], figures["height"]) == (640, 480), figures
 
     session = JanusSession(janus)
     _, participants = session.room(ROOM)
@@ -64,14 +69,15 @@ def test_three_browsers_watch_through_janus_also_after_it_was_killed(started, ja
 
     janus.kill()
     publisher.wait_for_text("connection to the signaling server was lost")
-    janus.restart()
-    up = time.monotonic()
-    publisher.wait_for_text("The signaling server is back.", 30)
-    viewer = watch(viewers[0], janus, ROOM)
-    wait_for_pictures(viewer, 10)
-    took = time.monotonic() - up
-    print(f"publishing again {took:.1f} s after Janus was back")
-    assert took <= 10 / max(beat.share, 0.1)
+    with Beat() as beat:
+        janus.restart()
+        up = time.monotonic()
+        publisher.wait_for_text("The signaling server is back.", 60)
+        viewer = watch(viewers[0], janus, ROOM)
+        wait_for_pictures(viewer, 10, 60)
+        took = time.monotonic() - up
+    print(f"publishing again {took:.1f} s after Janus was back (machine {beat.share:.2f})")
+    assert took <= beat.limit(10)
     assert publisher.interrupt() == 0
     assert publisher.figures()["subscribersTotal"] == 2
 
@@ -84,13 +90,13 @@ def test_a_viewer_chooses_among_the_sizes_that_are_published_straight_to_janus(s
 
     # The room is full.
     late = started(Process, "publish", janus.url(SMALL_ROOM), "--video", "pattern", "--pin", PIN)
-    assert late.wait(30) == 1
+    assert late.wait() == 1
     assert "as many publishers as it may" in late.stderr()
     # Who leaves is gone at once, so that its id and its place are free.
     assert publisher.interrupt() == 0
     publisher = publish(started, janus.url(SMALL_ROOM), "--pin", PIN, "--publisher-id", 77)
-    watcher = started(Process, "watch", janus.url(SMALL_ROOM), "--pin", PIN, "--frames", 30, "--timeout", 30)
-    assert watcher.wait(40) == 0, watcher.stderr()
+    watcher = started(Process, "watch", janus.url(SMALL_ROOM), "--pin", PIN, "--frames", 30, "--timeout", 60)
+    assert watcher.wait(90) == 0, watcher.stderr()
     assert watcher.figures()["patternFramesOutOfOrder"] == 0
     assert publisher.interrupt() == 0
 
@@ -103,7 +109,7 @@ def test_a_viewer_chooses_among_the_sizes_that_are_published_straight_to_janus(s
 ], ids=["no room", "no PIN", "wrong PIN", "other codecs"])
 def test_what_janus_refuses_is_told_with_what_to_do(started, refusing_janus, room, options, code, advice):
     publisher = started(Process, "publish", refusing_janus.url(room), "--video", "pattern", *options)
-    assert publisher.wait(30) == 1
+    assert publisher.wait() == 1
     assert f"refused ({code})" in publisher.stderr() and advice in publisher.stderr(), publisher.stderr()
 
 

@@ -4,13 +4,14 @@ import time
 import pytest
 
 from beat import Beat
+from peers import PEERS
 from processes import Process
 
 SECONDS = 8
 LOSS = 0.03
 #: The longest time without a new picture, in seconds; on an overloaded machine by as much more as it fell behind.
 FREEZE = 1.0
-NAMES = ("chromium", "wrtc")
+NAMES = list(PEERS)
 
 
 def lost(relay):
@@ -18,39 +19,33 @@ def lost(relay):
     return (relay.viewer.dropped + relay.publisher.dropped) / (relay.viewer.received + relay.publisher.received)
 
 
-def test_a_peer_gets_again_what_the_path_lost(publish, connections, join, relays):
+@pytest.mark.parametrize("name", NAMES)
+def test_a_peer_gets_again_what_the_path_lost(publish, connections, join, relays, name):
     publisher = publish("demo", "--video", "pattern", "--audio", "tone")
     room = join("demo")
-    viewers = {}
-    for name in NAMES:
-        relay = relays(loss=LOSS)
-        viewers[name] = connections(name, sends=False), relay
-        room.subscribe(viewers[name][0], "peer", relay=relay)
-    for name, (viewer, _) in viewers.items():
-        viewer.wait_for(lambda f: f.get("framesShown", 0) > 0, 60, f"{name}'s first picture", room.pump)
-        viewer.restart_gaps()
+    relay = relays(loss=LOSS)
+    viewer = connections(name, sends=False)
+    room.subscribe(viewer, "peer", relay=relay)
+    viewer.wait_for(lambda f: f.get("framesShown", 0) > 0, 60, "the first picture", room.pump)
+    viewer.restart_gaps()
     start = time.monotonic()
-    received, last = 0, {}
     with Beat() as beat:
-        for name, (viewer, _) in viewers.items():
-            last[name] = viewer.wait_for(
-                lambda _: time.monotonic() - start >= SECONDS, SECONDS + 60, "the end", room.pump)
-    for name, (_, relay) in viewers.items():
-        figures = last[name]
-        received += figures["retransmittedPacketsReceived"]
-        print(f"{name}: {lost(relay):.1%} lost, {figures['nackCount']} NACKs, "
-              f"{figures['retransmittedPacketsReceived']} came again, longest gap {figures['longestFrameGap']:.3f} s, "
-              f"{figures['framesDecoded']} pictures, PLIs {figures['pliCount']}")
-        assert lost(relay) == pytest.approx(LOSS, abs=0.02)
-        assert figures["nackCount"] > 0 and figures["retransmittedPacketsReceived"] > 0
-        assert figures["longestFrameGap"] <= FREEZE / beat.share
-        assert figures["rtxSsrc"] and figures["rtxSsrc"] != figures["ssrc"]
+        figures = viewer.wait_for(lambda _: time.monotonic() - start >= SECONDS, SECONDS + 60, "the end", room.pump)
     assert publisher.interrupt() == 0
     sent = publisher.figures()
-    print(f"publisher: {sent['nackCount']} NACKs, {sent['retransmittedPacketsSent']} sent again")
-    assert sent["nackCount"] > 0
-    # What went out again, and was not lost once more.
-    assert received <= sent["retransmittedPacketsSent"]
+    print(f"{name}: {lost(relay):.1%} lost, {figures.get('nackCount')} NACKs, {sent['nackCount']} heard, "
+          f"{sent['retransmittedPacketsSent']} sent again, {figures.get('retransmittedPacketsReceived')} came, longest "
+          f"gap {figures['longestFrameGap']:.3f} s, {figures['framesDecoded']} pictures, PLIs {figures.get('pliCount')}")
+    assert lost(relay) == pytest.approx(LOSS, abs=0.02)
+    assert sent["nackCount"] > 0 and sent["retransmittedPacketsSent"] > 0
+    assert figures["longestFrameGap"] <= beat.limit(FREEZE)
+    # Where the peer counts it itself.
+    assert figures.get("nackCount", 1) > 0
+    if "retransmittedPacketsReceived" in figures:
+        # What went out again, and was not lost once more.
+        assert 0 < figures["retransmittedPacketsReceived"] <= sent["retransmittedPacketsSent"]
+    if "rtxSsrc" in figures:
+        assert figures["rtxSsrc"] and figures["rtxSsrc"] != figures["ssrc"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -70,11 +65,13 @@ def test_watch_gets_again_what_the_path_lost(server, started, connections, join,
             time.sleep(0.02)
     assert watcher.wait() == 0, watcher.stderr() + watcher.stdout()
     figures = watcher.figures()
-    print(f"{name}: {lost(relay):.1%} lost, {figures['nackCount']} NACKs, {sent['nackCount']} heard, "
-          f"{sent['retransmittedPacketsSent']} sent again, {figures['retransmittedPacketsReceived']} came, "
+    print(f"{name}: {lost(relay):.1%} lost, {figures['nackCount']} NACKs, {sent.get('nackCount')} heard, "
+          f"{sent.get('retransmittedPacketsSent')} sent again, {figures['retransmittedPacketsReceived']} came, "
           f"longest gap {figures['longestFrameGapMs']:.0f} ms, {figures['framesPerSecond']:.1f} pictures/s, "
           f"PLIs {figures['pliCount']}")
     assert lost(relay) == pytest.approx(LOSS, abs=0.02)
-    assert figures["nackCount"] > 0 and sent["nackCount"] > 0
-    assert figures["retransmittedPacketsReceived"] > 0 and sent["retransmittedPacketsSent"] > 0
-    assert figures["longestFrameGapMs"] <= FREEZE * 1_000 / beat.share
+    assert figures["nackCount"] > 0 and figures["retransmittedPacketsReceived"] > 0
+    # Where the peer counts it itself.
+    for count in ("nackCount", "retransmittedPacketsSent"):
+        assert sent.get(count, 1) > 0
+    assert figures["longestFrameGapMs"] <= beat.limit(FREEZE) * 1_000

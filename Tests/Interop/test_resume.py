@@ -6,6 +6,7 @@ import statistics
 import time
 import urllib.request
 
+from beat import Beat
 from processes import Process, Server
 from resuming import STAGES, Crowd, serve_answers, visit
 
@@ -15,27 +16,29 @@ def test_a_server_killed_for_ten_seconds_costs_no_packet_and_nobody_its_id(start
     server = started(Server, 0, options=options)
     publisher = started(Process, "publish", server.room("demo"), "--video", "pattern")
     publisher.wait_for_text("Publishing")
-    watcher = started(Process, "watch", server.room("demo"), "--frames", "100000", "--timeout", "120")
-    publisher.wait_for_text("A viewer joined", 30)
+    watcher = started(Process, "watch", server.room("demo"), "--frames", "100000", "--timeout", "600")
+    publisher.wait_for_text("A viewer joined")
     crowd = started(Crowd, server.room("demo"), 200)
-    crowd.wait_until_joined(30)
+    crowd.wait_until_joined(60)
     before = [client.ids[-1] for client in crowd.clients]
     stream, = crowd.clients[0].streams
 
     server.kill()
     time.sleep(10)  # the outage itself
-    back = started(Server, server.port, options=options)
-    listening = time.monotonic()
-    crowd.wait_until_joined(10)
+    with Beat() as beat:
+        back = started(Server, server.port, options=options)
+        listening = time.monotonic()
+        crowd.wait_until_joined(60)
     for process in (publisher, watcher):
-        process.wait_for_text("signaling server is back", 10)
+        process.wait_for_text("signaling server is back")
     delays = sorted(client.back_at - listening for client in crowd.clients)
-    print(f"200 clients back: the first after {delays[0]:.2f} s, half {delays[100]:.2f} s, all {delays[-1]:.2f} s")
-    assert delays[-1] <= 5
+    print(f"200 clients back: the first after {delays[0]:.2f} s, half {delays[100]:.2f} s, all {delays[-1]:.2f} s "
+          f"(machine {beat.share:.2f})")
+    assert delays[-1] <= beat.limit(5)
     assert [client.ids[-1] for client in crowd.clients] == before
     # The room as a newcomer finds it.
     newcomer = started(Crowd, back.room("demo"), 1)
-    newcomer.wait_until_joined(10)
+    newcomer.wait_until_joined(60)
     assert newcomer.clients[0].streams == [stream]
 
     time.sleep(max(0, listening + 7 - time.monotonic()))  # what only one side had named would be over by now
@@ -55,9 +58,9 @@ def test_a_client_that_may_not_try_again_ends(started):
         "--auto-retry-delay", "0.1")
     publisher.wait_for_text("Publishing")
     server.kill()
-    publisher.wait_for_text("attempt 2 to come back", 10)
-    publisher.wait_for_text("Session over: .*tried 2 times", 10)
-    assert publisher.wait(20) == 1
+    publisher.wait_for_text("attempt 2 to come back")
+    publisher.wait_for_text("Session over: .*tried 2 times")
+    assert publisher.wait() == 1
 
 
 def resources(server):
@@ -90,7 +93,7 @@ def test_a_thousand_joins_and_leaves_leave_nothing_behind(started):
 
     async def settled(wanted):
         """The figures once everybody is gone that went, or was waited for."""
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             now = resources(server)
             if now[:2] == wanted[:2]:
@@ -101,14 +104,15 @@ def test_a_thousand_joins_and_leaves_leave_nothing_behind(started):
     async def whole():
         is_ready = asyncio.Event()
         base = asyncio.create_task(serve_answers(url, is_ready))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await is_ready.wait()
         start = resources(server)
         # What the allocator and libwebsockets keep once they have had it.
         await come_and_go(200, 0)
         warm = await settled(start)
-        floors = [await asyncio.to_thread(floor) for _ in range(100)]
+        floors = [[await asyncio.to_thread(floor) for _ in range(100)]]
         times = await come_and_go(1000, 1000)
+        floors.append([await asyncio.to_thread(floor) for _ in range(100)])
         end = await settled(start)
         base.cancel()
         await asyncio.gather(base, return_exceptions=True)
@@ -118,7 +122,8 @@ def test_a_thousand_joins_and_leaves_leave_nothing_behind(started):
     with concurrent.futures.ThreadPoolExecutor() as apart:
         start, warm, end, floors, times = apart.submit(asyncio.run, whole()).result()
     p95 = statistics.quantiles(times, n=20)[-1]
-    floor95 = statistics.quantiles(floors, n=20)[-1]
+    # What else is on the machine may have come, or gone, meanwhile.
+    floor95 = max(statistics.quantiles(some, n=20)[-1] for some in floors)
     print(f"joins: median {statistics.median(times) * 1e3:.1f} ms, p95 {p95 * 1e3:.1f} ms (a request: p95 "
           f"{floor95 * 1e3:.1f} ms); descriptors {start[0]} -> {end[0]}, threads {start[1]} -> {end[1]}, "
           f"RSS {warm[2] / 1e6:.1f} -> {end[2] / 1e6:.1f} MB")

@@ -34,23 +34,25 @@ def test_a_viewer_behind_janus_chooses_among_three_sizes(server, publish, connec
     handle, offer = session.subscribe(feed)
     viewer = connections("chromium", sends=False)
     session.start(handle, viewer.answer(offer))
-    rates = {}
-    with Beat() as beat:
-        for substream in (2, 0, 1, 2):
-            session.configure(handle, substream=substream)
-            size = SIZES[substream]
-            figures = viewer.wait_for(
-                lambda f: (f.get("frameWidth"), f.get("frameHeight")) == size, 60, f"pictures of {size}", inside.pump)
-            frames, start = figures["framesDecoded"], time.monotonic()
+    rates, shares = [], []
+    for substream in (2, 0, 1, 2):
+        session.configure(handle, substream=substream)
+        size = SIZES[substream]
+        viewer.wait_for(
+            lambda f: (f.get("frameWidth"), f.get("frameHeight")) == size, 60, f"pictures of {size}", inside.pump)
+        # Each judged by the machine as it was then.
+        with Beat() as beat:
+            start, frames = time.monotonic(), viewer.figures()["framesDecoded"]
             figures = viewer.wait_for(lambda _: time.monotonic() - start >= 3, 60, "three seconds", inside.pump)
-            rates[substream] = (figures["framesDecoded"] - frames) / (time.monotonic() - start)
-            assert (figures["frameWidth"], figures["frameHeight"]) == size
-    print(f"pictures a second by substream: {rates} (machine {beat.share:.2f})")
-    assert min(rates.values()) >= 22 * beat.share, rates
+            rates.append((figures["framesDecoded"] - frames) / (time.monotonic() - start))
+        shares.append(beat.share)
+        assert (figures["frameWidth"], figures["frameHeight"]) == size
+    print(f"pictures a second by substream: {rates} (machine {shares})")
+    assert all(rate >= 22 * share for rate, share in zip(rates, shares)), (rates, shares)
     assert publisher.interrupt() == 0
     figures = publisher.figures()
     assert [(one["rid"], one["frameWidth"]) for one in figures["encodings"]] == [("h", 640), ("m", 320), ("l", 160)]
-    assert all(one["framesEncoded"] > 200 * beat.share for one in figures["encodings"]), figures
+    assert all(one["framesEncoded"] > 200 * min(shares) for one in figures["encodings"]), figures
 
 
 def test_of_a_browser_that_sends_three_sizes_the_one_it_prefers_is_watched(server, started, peers, join):

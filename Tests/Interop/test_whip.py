@@ -1,6 +1,7 @@
 """WHIP (RFC 9725) with others: an encoder that is not ours into a room, and our publisher into a server that is not."""
 import json
 import re
+import time
 import urllib.error
 import urllib.request
 
@@ -20,6 +21,13 @@ def ask(url, method="GET", body=None, **headers):
             return answer.status, answer.headers, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read().decode()
+
+
+def until(condition, what):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, f"{what} did not come"
+        time.sleep(0.02)
 
 
 def only_h264(offer):
@@ -79,8 +87,8 @@ def test_an_encoder_that_hangs_up_makes_room_for_the_next(server, started, conne
     status, busy, _ = ask(endpoint, "POST", offer, Content_Type="application/sdp")
     assert status == 503 and int(busy["Retry-After"]) > 0
     assert ask(server.http(headers["Location"]), "DELETE", If_Match='"outdated"')[0] == 200
-    watcher.wait_for_text("The stream ended", timeout=30)
-    watcher.wait_for_text("Receiving studio(.|\n)*Receiving studio", timeout=30)
+    watcher.wait_for_text("The stream ended")
+    watcher.wait_for_text("Receiving studio(.|\n)*Receiving studio")
     status, _, answer = ask(endpoint, "POST", offer, Content_Type="application/sdp")
     assert status == 201, answer
     second.accept(answer)
@@ -121,8 +129,15 @@ def test_our_publisher_goes_through_meetechos_server_into_janus(started, connect
         publisher.wait_for_text("A viewer joined", timeout=60)
         assert whip.endpoint("studio")["enabled"]
         session = JanusSession(janus)
-        listed, _ = session.request(session.attach(), {"request": "listparticipants", "room": ROOM})
-        handle, offer = session.subscribe(listed["participants"][0]["id"])
+        asking = session.attach()
+
+        def listed():
+            found, _ = session.request(asking, {"request": "listparticipants", "room": ROOM})
+            return found["participants"]
+
+        # The room has it from its joining on, its feed when Janus has noticed that the connection is up.
+        until(lambda: any(one["publisher"] for one in listed()), "the feed")
+        handle, offer = session.subscribe(listed()[0]["id"])
         viewer = connections("wrtc", sends=False)
         session.start(handle, viewer.answer(offer))
         figures = viewer.wait_for(lambda f: f.get("framesDecoded", 0) >= 90, 90, "90 pictures")
@@ -132,7 +147,7 @@ def test_our_publisher_goes_through_meetechos_server_into_janus(started, connect
         assert publisher.interrupt() == 0
         assert publisher.figures()["framesSent"] >= 90
         # Who leaves deletes its session.
-        assert not whip.endpoint("studio")["enabled"]
+        until(lambda: not whip.endpoint("studio")["enabled"], "the end of the session")
         assert "verysecret" not in publisher.stderr() + publisher.stdout()
     finally:
         if whip:

@@ -34,22 +34,23 @@ def test_max_fs_and_max_fr_hold_for_all_until_their_viewer_leaves(publish, conne
     room.subscribe(limited, offerer, edit=asking("max-fs=300;max-fr=15"))
     limited.wait_for(lambda f: f.get("videoWidth", 0) > 0, 30, "the first small picture", room.pump)
     other.wait_for(lambda f: f["videoWidth"] == 320, 30, "the small picture for all", room.pump)
-    start, frames = time.monotonic(), limited.figures()["framesDecoded"]
     with Beat() as beat:
+        start, frames = time.monotonic(), limited.figures()["framesDecoded"]
         while time.monotonic() - start < 5:
             figures = limited.figures()
             assert (figures["videoWidth"], figures["videoHeight"]) == (320, 240)
             room.pump(wait=0.1)
         figures = limited.figures()
-        rate = (figures["framesDecoded"] - frames) / (time.monotonic() - start)
+        count, took = figures["framesDecoded"] - frames, time.monotonic() - start
+    rate = count / took
     print(f"{offerer} offers: {rate:.1f} pictures/s of {figures['videoWidth']}x{figures['videoHeight']} "
           f"(machine {beat.share:.2f})")
-    # The last picture counted may have come a moment before the clock was read.
-    assert 12 * beat.share <= rate <= 15.8
+    # The last picture counted may have come a moment before the clock was read, and those of a pause after it.
+    assert 12 * beat.share <= rate and count <= 15.8 * (took + beat.pause)
     room.unsubscribe(limited)
     other.wait_for(lambda f: f["videoWidth"] == 640, 30, "the whole picture again", room.pump)
-    start, frames = time.monotonic(), other.figures()["framesDecoded"]
     with Beat() as beat:
+        start, frames = time.monotonic(), other.figures()["framesDecoded"]
         other.wait_for(lambda f: f["framesDecoded"] >= frames + 90, 60, "pictures at their full rate", room.pump)
         rate = 90 / (time.monotonic() - start)
     assert rate >= 25 * beat.share
@@ -66,7 +67,8 @@ def test_a_sideways_picture_stands_upright_at_the_viewer(publish, connections, j
     def is_portrait(figures):
         return figures.get("videoWidth", 0) > 0 and (figures["videoWidth"], figures["videoHeight"]) == (480, 640)
 
-    figures = page.wait_for(is_portrait, 30, "an upright picture", room.pump)
+    # Its statistics may be some milliseconds older than what it shows.
+    figures = page.wait_for(lambda f: is_portrait(f) and f.get("frameWidth"), 30, "an upright picture", room.pump)
     # What was decoded lies as the camera does.
     assert (figures["frameWidth"], figures["frameHeight"]) == (640, 480)
     frames = figures["framesShown"]
@@ -107,9 +109,14 @@ def test_stereo_is_sent_where_a_viewer_plays_it(publish, connections, join, one_
     room = join("demo")
     chromium = connections("chromium", sends=False)
     room.subscribe(chromium, "peer")
-    mono = chromium.wait_for(lambda f: f.get("audioRMS", 0) > 0.02, 30, "sound in Chromium", room.pump)
-    # The mean of both sides, on each of them.
-    assert mono["channelRMS"][0] == pytest.approx(0.0354, rel=0.2) or mono["channelRMS"][1] == 0
+
+    def is_mean(figures):
+        """The mean of both sides, on each of them."""
+        left, right = figures.get("channelRMS", (0, 0))
+        return left == pytest.approx(0.0354, rel=0.2) or left > 0 and right == 0
+
+    mono = chromium.wait_for(
+        lambda f: f.get("audioRMS", 0) > 0.02 and is_mean(f), 30, "sound in Chromium", room.pump)
     firefox = connections("firefox", sends=False)
     room.subscribe(firefox, "peer")
 

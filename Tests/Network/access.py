@@ -34,6 +34,8 @@ def tls_options(paths):
 
 def join(server, token=None, context=None, **options):
     """The first message of the server after `join`, and the open connection."""
-    link = connect(server.room("demo"), subprotocols=["emisora.v1"], ssl=context, legacy=True, **options)
+    # Without pings of its own: the server watches the connection, and libwebsockets leaves one in fifty unanswered.
+    link = connect(server.room("demo"), subprotocols=["emisora.v1"], ssl=context, legacy=True, ping_interval=None,
+                   **options)
     link.send(json.dumps({"type": "join", "version": 1, "room": "demo", **({"token": token} if token else {})}))
-    return json.loads(link.recv(timeout=10)), link
+    return json.loads(link.recv(timeout=60)), link

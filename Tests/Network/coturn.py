@@ -60,10 +60,17 @@ class Coturn:
         family = "AF_INET6" if ":" in address else "AF_INET"
         ask = (f"import socket,sys; s=socket.socket(socket.{family}, socket.SOCK_DGRAM); s.settimeout(0.3);"
                f"s.sendto(bytes.fromhex('{question.hex()}'), ('{address}', {self.port})); s.recv(1500)")
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while subprocess.run([*self._command, "python3", "-c", ask], capture_output=True).returncode != 0:
             assert self.process.poll() is None, "turnserver ended: " + self.log()
             assert time.monotonic() < deadline, "turnserver does not answer: " + self.log()
+
+    def wait_for_log(self, text, count=1):
+        """Until that text stands so often in its log, which it writes when it has answered."""
+        deadline = time.monotonic() + 30
+        while self.log().count(text) < count:
+            assert time.monotonic() < deadline, f"no {text}, {count} times, in: " + self.log()
+            time.sleep(0.02)
 
     def log(self):
         return self._log.read_text(errors="replace") if self._log.exists() else ""

@@ -40,7 +40,7 @@ class Host:
 
     def address(self, interface, flag, but="tentative"):
         """The IPv6 address with that flag, such as `temporary`, and without another one, as soon as there is one."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             for line in self("ip", "-6", "-o", "addr", "show", "dev", interface, "scope", "global", flag).splitlines():
                 if but not in line.split():
@@ -56,7 +56,7 @@ class Host:
             # A thread has a network of its own, and takes it along when it ends.
             with open(f"/run/netns/{self.name}") as namespace:
                 if ctypes.CDLL(None, use_errno=True).setns(namespace.fileno(), 0) == 0:
-                    made.append(socket.create_connection((address, port), timeout=10))
+                    made.append(socket.create_connection((address, port), timeout=30))
 
         thread = threading.Thread(target=connect)
         thread.start()

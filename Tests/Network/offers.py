@@ -13,7 +13,7 @@ def offered_candidates(host, address, port, room="demo", stream="main"):
         socket.send(json.dumps({"type": "join", "version": 1, "room": room}))
         id = secrets.token_hex(16)
         while True:
-            message = json.loads(socket.recv(timeout=20))
+            message = json.loads(socket.recv(timeout=60))
             if message["type"] == "welcome":
                 socket.send(json.dumps({"type": "subscribe", "subscription": id, "stream": stream, "sdp": ""}))
             elif message["type"] == "offer":

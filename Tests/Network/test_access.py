@@ -31,7 +31,7 @@ def test_a_call_by_wss_with_tokens_in_a_file_and_in_the_environment(started, acc
     publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", "--ca", authority.certificate,
                         "--token-file", token_file)
     publisher.wait_for_text("Publishing")
-    watcher = started(Process, "watch", server.room("demo"), "--frames", 30, "--timeout", 30, "--ca", authority.certificate,
+    watcher = started(Process, "watch", server.room("demo"), "--frames", 30, "--timeout", 50, "--ca", authority.certificate,
                       env={"EMISORA_TOKEN": access.token("subscriber")})
     assert watcher.wait() == 0, watcher.stderr()
     welcome, link = join(server, access.token("subscriber"), ssl.create_default_context(cafile=authority.certificate))
@@ -75,7 +75,7 @@ def test_tokens_of_a_library_that_do_not_fit_are_refused(started, access, wrong)
     answer, link = join(server, token)
     assert (answer["type"], answer["code"]) == ("error", "unauthorized")
     with pytest.raises(ConnectionClosed):
-        link.recv(timeout=10)
+        link.recv(timeout=60)
     # Beside clocks that differ by less than a minute.
     answer, link = join(server, access.token(seconds=-30))
     assert answer["type"] == "welcome"
@@ -100,8 +100,9 @@ def test_a_token_in_authorization_lets_in_and_a_foreign_page_stays_out(started, 
     ("localhost", True, None), ("localhost", False, "certificate"), ("127.0.0.2", True, "certificate")])
 def test_a_client_wants_a_certificate_that_names_the_host(started, authority, tls, host, has_authority, sentence):
     server = started(Server, host="0.0.0.0", options=tls_options(tls))
-    watcher = started(Process, "watch", f"wss://{host}:{server.port}/demo", "--frames", 1, "--timeout", 1,
-                      *(["--ca", authority.certificate] if has_authority else []))
+    watcher = started(Process, "watch", f"wss://{host}:{server.port}/demo", "--frames", 1,
+                      # Nobody publishes: who is let in waits as long as it may.
+                      "--timeout", 50 if sentence else 3, *(["--ca", authority.certificate] if has_authority else []))
     assert watcher.wait() == 1
     if sentence:
         assert sentence in watcher.stderr().lower()
@@ -120,7 +121,7 @@ def shown_certificate(port, cafile, **versions):
     context = ssl.create_default_context(cafile=cafile)
     for name, version in versions.items():
         setattr(context, name, version)
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as plain:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as plain:
         with context.wrap_socket(plain, server_hostname="localhost") as secure:
             return secure.getpeercert()["subject"][0][0][1], secure.version()
 
@@ -135,10 +136,10 @@ def test_nothing_before_tls_1_2_is_spoken(started, authority, tls):
     old.set_ciphers("ALL:@SECLEVEL=0")
     with pytest.warns(DeprecationWarning):
         old.minimum_version = old.maximum_version = ssl.TLSVersion.TLSv1_1
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as plain:
         with pytest.raises(ssl.SSLError, match="(?i)alert.protocol.version"):
             old.wrap_socket(plain)
-    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as plain:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as plain:
         plain.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         try:
             answer = plain.recv(100)
@@ -155,21 +156,21 @@ def test_a_new_certificate_is_shown_to_new_connections_and_old_ones_go_on(starte
     certificate, key = authority.issue("renewed")
     # One file after the other: between them the two do not fit, and the old pair stays in use.
     tls[0].write_bytes(certificate.read_bytes())
-    server.wait_for_text("The certificate in use stays", 10)
+    server.wait_for_text("The certificate in use stays")
     assert shown_certificate(server.port, authority.certificate)[0] == "turn.test"
     tls[1].write_bytes(key.read_bytes())
-    server.wait_for_text("New connections get the new certificate", 10)
+    server.wait_for_text("New connections get the new certificate")
     assert shown_certificate(server.port, authority.certificate)[0] == "renewed"
     # By a symbolic link, as certbot does it; back to a key of another kind.
     moved = tls[0].with_suffix(".link")
     moved.symlink_to(authority.server_certificate)
     moved.replace(tls[0])
     tls[1].write_bytes(authority.server_key.read_bytes())
-    deadline = time.monotonic() + 15
+    deadline = time.monotonic() + 60
     while shown_certificate(server.port, authority.certificate)[0] != "turn.test":
         assert time.monotonic() < deadline, server.stderr()
     link.send(json.dumps({"type": "publish", "stream": "still-here"}))
-    assert json.loads(link.recv(timeout=10))["type"] == "streamPublished"
+    assert json.loads(link.recv(timeout=60))["type"] == "streamPublished"
     link.close()
     assert server.interrupt() == 0
 
@@ -199,7 +200,7 @@ def test_a_certificate_that_cannot_be_used_is_named_at_the_start(authority, tls,
         tls[0].write_text("hello")
     else:
         tls[1].write_bytes(authority.issue("other")[1].read_bytes())
-    done = subprocess.run([binary(), "serve", "--port", "0", *options], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([binary(), "serve", "--port", "0", *options], capture_output=True, text=True, timeout=120)
     assert done.returncode == (2 if what == "no key" else 1)
     assert "certificate" in done.stderr
 
@@ -218,7 +219,7 @@ def test_relays_are_used_with_passwords_of_the_receivers_own(started, access, au
     publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", "--relay-only", "--token",
                         access.token("publisher"))
     publisher.wait_for_text("Publishing")
-    watcher = started(Process, "watch", server.room("demo"), "--frames", 30, "--timeout", 30, "--relay-only", "--token",
+    watcher = started(Process, "watch", server.room("demo"), "--frames", 30, "--timeout", 50, "--relay-only", "--token",
                       access.token())
     assert watcher.wait() == 0, watcher.stderr()
     transport = watcher.figures()["transport"]
@@ -244,7 +245,7 @@ def test_relays_are_used_with_passwords_of_the_receivers_own(started, access, au
     password = base64.b64encode(hmac.new(secret.encode(), old.encode(), hashlib.sha1).digest()).decode()
     late = started(Process, "publish", server.room("demo"), "--video", "pattern", "--stream", "late", "--ice-server", url,
                    "--ice-user", old, "--ice-credential", password, "--token", access.token("publisher"))
-    late.wait_for_text("refuses the username or the credential", 20)
+    late.wait_for_text("refuses the username or the credential")
     assert publisher.interrupt() == 0
 
 
@@ -256,11 +257,11 @@ def test_a_viewer_brings_its_token_in_the_fragment(started, access, browser):
     publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", "--token", access.token("publisher"))
     publisher.wait_for_text("Publishing")
     browser.open(server.http("/demo"))
-    browser.wait_for("window.emisora && window.emisora.state === 'refused'", 15)
+    browser.wait_for("window.emisora && window.emisora.state === 'refused'", 60)
     assert "token" in browser.evaluate("document.getElementById('message').textContent")
     browser.open("about:blank")
     browser.open(server.http("/demo#token=" + access.token()))
-    browser.wait_for(LIVE, 20)
+    browser.wait_for(LIVE, 60)
     # The page itself shows it nowhere.
     assert access.tokens[-1] not in browser.evaluate("document.documentElement.outerHTML")
     assert publisher.interrupt() == 0
@@ -280,7 +281,7 @@ def test_no_secret_is_in_any_log_page_or_figure(started, access, authority, tls,
     publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", *ca, "--token",
                         access.token("publisher"), "--dump-packets", dump)
     publisher.wait_for_text("Publishing")
-    watcher = started(Process, "watch", server.room("demo"), "--frames", 30, "--timeout", 30, *ca, "--token", access.token())
+    watcher = started(Process, "watch", server.room("demo"), "--frames", 30, "--timeout", 50, *ca, "--token", access.token())
     assert watcher.wait() == 0, watcher.stderr()
     context = ssl.create_default_context(cafile=authority.certificate)
     seen = []
@@ -302,7 +303,7 @@ def test_no_secret_is_in_any_log_page_or_figure(started, access, authority, tls,
             assert wrong.wait() == 2
     link = connect(server.room("demo"), subprotocols=["emisora.v1"], ssl=context, legacy=True)
     link.send('{"type":"join","version":1,"room":"demo","token":["' + access.tokens[0] + '"]}')
-    seen.append(link.recv(timeout=10))
+    seen.append(link.recv(timeout=60))
     link.close()
     assert publisher.interrupt() == 0
     assert server.interrupt() == 0

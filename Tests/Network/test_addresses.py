@@ -16,7 +16,7 @@ def publish(started, host, room, *options):
 
 
 def watch(started, host, room, *options):
-    watcher = started(Process, "watch", room, "--frames", 30, "--timeout", 40, *options, command=host.command)
+    watcher = started(Process, "watch", room, "--frames", 30, "--timeout", 50, *options, command=host.command)
     assert watcher.wait() == 0, watcher.stderr()
     return watcher.figures()["transport"]
 
@@ -74,7 +74,7 @@ def test_a_relay_of_both_families_joins_a_side_of_one_and_a_side_of_the_other(st
     assert watched["localAddress"].startswith("10.77.1.1:")
     assert publisher.interrupt() == 0
     # Nobody was let in that the relayed address could not send to.
-    assert "CREATE_PERMISSION processed, success" in coturn.log()
+    coturn.wait_for_log("CREATE_PERMISSION processed, success")
     assert "error 443" not in coturn.log()
 
 

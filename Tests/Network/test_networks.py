@@ -3,6 +3,7 @@ import time
 
 import pytest
 
+from beat import Beat
 from browsers import BROWSERS
 from coturn import Coturn
 from processes import Process, Server
@@ -25,7 +26,7 @@ class Call:
 
     def wait_until_seen(self):
         """Until the publisher's own figures say that pictures flow."""
-        self.publisher.wait_for_text(r"viewers 1", timeout=30)
+        self.publisher.wait_for_text(r"viewers 1", timeout=60)
 
     def finish(self):
         assert self.watcher.wait() == 0, self.watcher.stderr() + self.publisher.stderr()
@@ -85,8 +86,8 @@ def test_where_udp_is_blocked_browsers_connect_over_tcp(started, lab, name):
     browser = BROWSERS[name](inside)
     try:
         browser.open(f"http://10.77.2.2:{server.port}/demo")
-        browser.wait_for("window.emisora && window.emisora.state === 'live'", 30)
-        browser.wait_for("window.emisora.stats && window.emisora.stats.framesDecoded > 60", 20)
+        browser.wait_for("window.emisora && window.emisora.state === 'live'", 60)
+        browser.wait_for("window.emisora.stats && window.emisora.stats.framesDecoded > 60", 60)
         assert publisher.interrupt() == 0
     finally:
         browser.close()
@@ -142,10 +143,11 @@ def test_an_address_that_changes_mid_call_costs_two_seconds_at_most(started, lab
     call = Call(started, server, inside, outside, (address, "10.77.2.1"), 300, publish=["--interface", "eth0"])
     call.wait_until_seen()
     # As when a lease is not renewed: the old address goes, another one comes.
-    inside.at_once("addr del 10.77.1.2/24 dev eth0", "addr add 10.77.1.9/24 dev eth0",
-                   "route replace default via 10.77.1.1")
-    watched, published = call.finish()
-    assert watched["longestFrameGapMs"] <= 2_000
+    with Beat() as beat:
+        inside.at_once("addr del 10.77.1.2/24 dev eth0", "addr add 10.77.1.9/24 dev eth0",
+                       "route replace default via 10.77.1.1")
+        watched, published = call.finish()
+    assert watched["longestFrameGapMs"] <= 1_000 * beat.limit(2)
     transport = published["transports"][0]
     assert transport["localAddress"].startswith("10.77.1.9:")
     assert transport["protocol"] == protocol
@@ -166,9 +168,10 @@ def test_a_nat_that_draws_another_port_mid_call_costs_three_seconds_at_most(star
     call = Call(started, server, *hosts, addresses, 400)
     call.wait_until_seen()
     # Its table goes with the address, and what comes next gets another port.
-    nat.at_once("addr del 10.77.2.1/24 dev out", "addr add 10.77.2.1/24 dev out")
-    watched, published = call.finish()
-    assert watched["longestFrameGapMs"] <= 3_000
+    with Beat() as beat:
+        nat.at_once("addr del 10.77.2.1/24 dev out", "addr add 10.77.2.1/24 dev out")
+        watched, published = call.finish()
+    assert watched["longestFrameGapMs"] <= 1_000 * beat.limit(3)
     # Whose NAT has another port shows itself as another address to the other side.
     other = watched["transport"] if behind == "publisher" else published["transports"][0]
     assert other["selectedCandidatePairChanges"] >= 2

@@ -5,18 +5,18 @@ import pytest
 
 from coturn import Coturn, outside_address
 from peers.browser_peer import BrowserPeer
-from processes import Process, Server
+from processes import Process, Server, watch_until_heard
 from room import Room
 
 LIVE = "window.emisora && window.emisora.state === 'live'"
+# The pair that carries the media: more than one may be nominated.
 PAIR = """(async () => {
     const stats = await call.peer.getStats();
-    for (const one of stats.values())
-        if (one.type === 'candidate-pair' && one.state === 'succeeded' && (one.nominated || one.selected)) {
-            const local = stats.get(one.localCandidateId), remote = stats.get(one.remoteCandidateId);
-            return { local: local.candidateType, remote: remote.candidateType, relayProtocol: local.relayProtocol };
-        }
-    return null; })()"""
+    const pairs = [...stats.values()].filter((one) => one.type === 'candidate-pair' && one.state === 'succeeded');
+    const used = pairs.reduce((best, one) => (one.bytesReceived || 0) > (best.bytesReceived || 0) ? one : best);
+    const local = stats.get(used.localCandidateId), remote = stats.get(used.remoteCandidateId);
+    return { local: local.candidateType, remote: remote.candidateType, relayProtocol: local.relayProtocol };
+})()"""
 
 URLS = {
     "udp": lambda coturn: f"turn:127.0.0.1:{coturn.port}",
@@ -32,11 +32,8 @@ def test_pictures_and_sound_come_by_the_relay_alone(started, coturn, authority, 
                authority.certificate]
     publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", *options)
     publisher.wait_for_text("Publishing")
-    watcher = started(Process, "watch", server.room("demo"), "--frames", 60, "--timeout", 30, *options)
-    assert watcher.wait() == 0, watcher.stderr()
-    figures = watcher.figures()
+    figures = watch_until_heard(started, server.room("demo"), 0.01, "--frames", 60, *options)
     assert figures["patternFramesOutOfOrder"] == 0
-    assert figures["audioLevel"] > 0.01
     transport_figures = figures["transport"]
     assert (transport_figures["localCandidateType"], transport_figures["remoteCandidateType"]) == ("relay", "relay")
     assert transport_figures["relayProtocol"] == transport
@@ -50,15 +47,15 @@ def test_two_receivers_share_the_publishers_one_allocation(started, coturn):
     options = ["--ice-server", URLS["udp"](coturn), *coturn.credentials, "--relay-only"]
     publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", *options)
     publisher.wait_for_text("Publishing")
-    watchers = [started(Process, "watch", server.room("demo"), "--frames", 90, "--timeout", 30, *options)
+    watchers = [started(Process, "watch", server.room("demo"), "--frames", 90, "--timeout", 50, *options)
                 for _ in range(2)]
     assert [w.wait() for w in watchers] == [0, 0], [w.stderr() for w in watchers]
     remotes = {w.figures()["transport"]["remoteAddress"] for w in watchers}
     assert len(remotes) == 1
     assert publisher.interrupt() == 0
     # Refreshed to a lifetime of zero: nothing of ours stays on the server.
+    coturn.wait_for_log("refreshed, realm=<lab.test>, username=<lab>, lifetime=0", 3)
     assert coturn.log().count("ALLOCATE processed, success") == 3
-    assert coturn.log().count("refreshed, realm=<lab.test>, username=<lab>, lifetime=0") >= 3
 
 
 @pytest.mark.parametrize("what, options, sentence", [
@@ -73,9 +70,9 @@ def test_two_receivers_share_the_publishers_one_allocation(started, coturn):
 def test_a_server_that_cannot_be_used_is_told_in_words(started, coturn, authority, what, options, sentence):
     server = started(Server)
     publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", *options(coturn, authority))
-    publisher.wait_for_text(sentence, timeout=20)
+    publisher.wait_for_text(sentence)
     # The call itself needs no relay here.
-    watcher = started(Process, "watch", server.room("demo"), "--frames", 5, "--timeout", 30)
+    watcher = started(Process, "watch", server.room("demo"), "--frames", 5, "--timeout", 50)
     assert watcher.wait() == 0, watcher.stderr()
     assert watcher.figures()["transport"]["remoteCandidateType"] in ("host", "prflx")
 
@@ -96,8 +93,8 @@ def test_browsers_play_by_the_relay_alone(started, coturn, authority, browser, t
     publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", *options)
     publisher.wait_for_text("Publishing")
     browser.open(server.http("/demo?relay"))
-    browser.wait_for(LIVE, 30)
-    browser.wait_for("window.emisora.stats && window.emisora.stats.framesDecoded > 60", 20)
+    browser.wait_for(LIVE, 60)
+    browser.wait_for("window.emisora.stats && window.emisora.stats.framesDecoded > 60", 60)
     pair = browser.evaluate(PAIR)
     assert (pair["local"], pair["relayProtocol"]) == ("relay", transport), json.dumps(pair)
     assert pair["remote"] in ("relay", "prflx"), json.dumps(pair)
@@ -140,9 +137,10 @@ def test_a_server_that_sends_its_clients_on_is_followed(started, coturn, authori
                authority.certificate]
     publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", *options)
     publisher.wait_for_text("Publishing")
-    watcher = started(Process, "watch", server.room("demo"), "--frames", 30, "--timeout", 30, *options)
+    watcher = started(Process, "watch", server.room("demo"), "--frames", 30, "--timeout", 50, *options)
     assert watcher.wait() == 0, watcher.stderr()
     assert watcher.figures()["transport"]["relayProtocol"] == transport
     assert publisher.interrupt() == 0
+    coturn.wait_for_log("lifetime=0", 2)
     assert "ALLOCATE processed, success" not in first.log()
     assert coturn.log().count("ALLOCATE processed, success") == 2

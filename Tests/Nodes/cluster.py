@@ -52,7 +52,7 @@ class Node(Server):
     def __init__(self, redis, folder, *options):
         super().__init__(
             options=("--resume-key-file", folder / "key", "--grace", "20", *options),
-            env={"EMISORA_REDIS_URL": redis.url})
+            env={"EMISORA_REDIS": redis.url})
         self.wait_for_count("are shared through Redis", 1)
 
     def wait_for_count(self, words, count):

@@ -142,7 +142,7 @@ def test_without_redis_what_stands_goes_on_and_comes_together_again(nodes, redis
 
 def test_a_wrong_url_is_told_of_without_its_password():
     for url, words in [("rediss://:hidden@h", "without TLS"), ("redis://:hidden@h:x", "port"), ("http://hidden", "must be")]:
-        for arguments, environment in [(["--redis", url], {}), ([], {"EMISORA_REDIS_URL": url})]:
+        for arguments, environment in [(["--redis", url], {}), ([], {"EMISORA_REDIS": url})]:
             done = subprocess.run(
                 [binary(), "serve", *arguments], env=os.environ | environment, capture_output=True, text=True, timeout=LIMIT)
             assert done.returncode == 2

@@ -53,7 +53,7 @@ import Testing
             #expect(call.sender.sendAudio(sound, captureTime: call.now, now: call.now) == .queued)
             #expect(call.run(.seconds(2)) { call.receiver.pollVideoFrame(now: call.now) != nil })
         }
-        let sealed = call.sentByTheSender.filter { DatagramKind(of: $0.span.bytes) == .rtp }
+        let sealed = call.sentDatagrams[.sender, default: []].filter { DatagramKind(of: $0.span.bytes) == .rtp }
         #expect(sealed.count == plain.count && plain.count >= 30)
         return try zip(plain, sealed).map { plain, sealed in
             Sent(plain: plain, sealed: sealed, header: try RTPHeader(parsing: plain.span.bytes))
@@ -115,11 +115,12 @@ import Testing
         try call.sender.setRemoteAnswer(first, now: call.now)
         try call.receiver.setRemoteAnswer(
             try call.sender.answer(offer: try call.receiver.makeOffer(), now: call.now), now: call.now)
-        let count = call.sentByTheSender.filter { DatagramKind(of: $0.span.bytes) == .rtp }.count
+        let count = call.sentDatagrams[.sender, default: []].filter { DatagramKind(of: $0.span.bytes) == .rtp }.count
         let picture = try PeerEngineTests.frame(9, isKeyFrame: true, byteCount: 3_000)
         #expect(call.sender.sendVideo(picture, captureTime: call.now, now: call.now) == .queued)
         #expect(call.run(.seconds(2)) { call.receiver.pollVideoFrame(now: call.now) != nil })
-        let later = call.sentByTheSender.filter { DatagramKind(of: $0.span.bytes) == .rtp }.dropFirst(count)
+        let later = call.sentDatagrams[.sender, default: []].filter { DatagramKind(of: $0.span.bytes) == .rtp }
+            .dropFirst(count)
         let mid = try #require(call.sender.negotiated?.media(.video)?.mid)
         let id = try #require(call.sender.negotiated?.media(.video)?.midExtensionID)
         #expect(later.count >= 3)

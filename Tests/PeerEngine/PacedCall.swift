@@ -19,8 +19,8 @@ final class PacedCall {
     private(set) var now = Instant.zero + .seconds(1)
     /// Datagrams sent so far by each.
     private(set) var sent: [SimulatedSide: Int] = [:]
-    /// What the sender has sent so far.
-    private(set) var sentByTheSender: [[UInt8]] = []
+    /// What each has sent so far, lost datagrams included.
+    private(set) var sentDatagrams: [SimulatedSide: [[UInt8]]] = [:]
     /// Which are lost, by who sends them and their number from 0.
     var isLost: (SimulatedSide, Int) -> Bool = { _, _ in false }
 
@@ -29,14 +29,20 @@ final class PacedCall {
         case receiver
     }
 
-    init() throws {
+    /// - Parameter maximumTransmissionUnit: of DTLS, in bytes: how many datagrams its flights take.
+    /// - Parameter certificate: of both; else each has one of its own.
+    init(
+        maximumTransmissionUnit: Int = DTLSTransport.maximumTransmissionUnit, certificate: Certificate? = nil
+    ) throws {
         var random = SecureRandom()
         let start = now
         func engine(_ address: SocketAddress, sends: Bool, seed: UInt64) throws -> Engine {
-            let context = try DTLSContext(certificate: Certificate(unixTime: 1_700_000_000, using: &random))
+            let context = try DTLSContext(
+                certificate: certificate ?? Certificate(unixTime: 1_700_000_000, using: &random))
             return Engine(
                 configuration: PeerEngineTests.configuration(address, sends: sends),
-                security: try DTLSSRTPSecurity(context: context), pacer: CheckPacer(),
+                security: try DTLSSRTPSecurity(
+                    context: context, maximumTransmissionUnit: maximumTransmissionUnit), pacer: CheckPacer(),
                 random: RandomSource(SeededRandom(seed)), now: start)
         }
         sender = try engine(PeerEngineTests.leftAddress, sends: true, seed: 1)
@@ -71,9 +77,8 @@ final class PacedCall {
         guard let transmit = from.pollTransmit(into: &raw, now: now) else { return false }
         let number = sent[side, default: 0]
         sent[side] = number + 1
-        if side == .sender {
-            sentByTheSender.append(raw.bytes.extracting(0..<transmit.byteCount).withUnsafeBytes { Array($0) })
-        }
+        sentDatagrams[side, default: []].append(
+            raw.bytes.extracting(0..<transmit.byteCount).withUnsafeBytes { Array($0) })
         guard !isLost(side, number) else { return true }
         var datagram = raw._mutatingExtracting(0..<transmit.byteCount)
         to.handle(

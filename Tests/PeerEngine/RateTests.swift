@@ -52,9 +52,68 @@ import Testing
         #expect(late.latency95 < 1_000, "\(late)")
     }
 
+    @Test(
+        "RFC 5104 §4.2.1: a sender that takes TMMBR and no REMB is asked to keep to what the path carries, and says so",
+        arguments: [true, false])
+    func aPeerThatKnowsOnlyTMMBRIsAsked(takesREMB: Bool) throws {
+        let call = try PublishedCall(seed: 3, kilobits: 500) { offer, _ in
+            offer = offer.without("transport-cc", Self.transportWide, "ccfb")
+            if !takesREMB { offer = offer.without("goog-remb") }
+        }
+        let media = try #require(call.sender.videoSender?.configuration.ssrc)
+        var requests: [(isRegular: Bool, message: TemporaryMaximumBitrate)] = []
+        var answers: [TemporaryMaximumBitrate] = []
+        var estimates = 0
+        var bounds = 0
+        call.simulation.filter = { side, bytes in
+            guard DatagramKind(of: bytes) == .rtcp else { return true }
+            var reader = RTCPReader(bytes.extracting(0..<bytes.byteCount - 4))
+            var isRegular = false
+            while let packet = try? reader.next() {
+                switch (side, packet) {
+                case (.right, .receiverReport): isRegular = true
+                case (.right, .temporaryMaximumBitrate(let message)): requests.append((isRegular, message))
+                case (.left, .temporaryMaximumBitrate(let message)): answers.append(message)
+                case (.right, .receiverEstimatedMaximumBitrate): estimates += 1
+                default: break
+                }
+            }
+            if call.sender.sendDecision.reason == .temporaryMaximum { bounds += 1 }
+            return true
+        }
+        call.setRate(2_000, at: 30)
+        call.run(until: 60)
+        let late = call.figures(15..<30)
+        #expect(late.loss < 0.05, "\(late)")
+        #expect(late.bitsPerSecond > 0.5 * 500_000, "\(late)")
+        #expect(late.latency95 < 1_000, "\(late)")
+        let wide = call.figures(50..<60)
+        #expect(wide.bitsPerSecond > 0.75 * 1_500_000 && wide.loss < 0.05, "\(wide)")
+        #expect((estimates > 0) == takesREMB)
+        guard !takesREMB else {
+            #expect(requests.isEmpty && answers.isEmpty)
+            return
+        }
+        let first = try #require(requests.first)
+        let own = first.message.senderSSRC
+        #expect(bounds > 0)
+        #expect(requests.allSatisfy { $0.message.kind == .request && $0.message.entries.map(\.ssrc) == [media] })
+        // What a header of 12 bytes and its extensions take.
+        #expect(requests.dropFirst(3).allSatisfy { (12...60).contains($0.message.entries[0].overhead) })
+        // Each is answered, by the source that was asked, with the limit of who asked.
+        #expect(answers.allSatisfy { $0.kind == .notification && $0.senderSSRC == media })
+        #expect(answers.map(\.entries) == requests.prefix(answers.count).map { [$0.message.asNamed(own)] })
+        #expect(answers.count >= requests.count - 1)
+        // Less is asked for at once, more with the reports alone.
+        let rises = zip(requests, requests.dropFirst()).filter { $1.message.bitrate > $0.message.bitrate }
+        #expect(!rises.isEmpty && rises.allSatisfy(\.1.isRegular))
+        #expect(!first.isRegular)
+        #expect(requests.contains { $0.message.bitrate < .kilobitsPerSecond(600) })
+    }
+
     @Test func aPeerWithNothingButReportsIsFollowed() throws {
         let call = try PublishedCall(seed: 3, kilobits: 500) { offer, _ in
-            offer = offer.without("transport-cc", "goog-remb", "extmap", "ccfb")
+            offer = offer.without("transport-cc", "goog-remb", "tmmbr", "extmap", "ccfb")
         }
         call.run(until: 35)
         let late = call.figures(20..<35)
@@ -197,5 +256,13 @@ import Testing
         }
         #expect(reasons.isSuperset(of: [.pacing, .receiveControl, .report]), "\(reasons)")
         #expect(!call.simulation.isStalled)
+    }
+}
+
+extension TemporaryMaximumBitrate {
+    fileprivate var bitrate: DataRate { entries[0].bitrate }
+
+    fileprivate func asNamed(_ owner: UInt32) -> Entry {
+        Entry(ssrc: owner, bitrate: entries[0].bitrate, overhead: entries[0].overhead)
     }
 }

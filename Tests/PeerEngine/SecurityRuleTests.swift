@@ -1,9 +1,11 @@
 import EmisoraCore
 import EmisoraICE
-import EmisoraPeerEngine
+import EmisoraRTP
 import EmisoraSDP
 import EmisoraSimulation
 import Testing
+
+@testable import EmisoraPeerEngine
 
 /// What must not get through a connection that is secured, with real DTLS and SRTP.
 @Suite struct SecurityRuleTests {
@@ -95,35 +97,76 @@ import Testing
         #expect(call.run(.seconds(2)) { call.receiver.pollVideoFrame(now: call.now) != nil })
     }
 
-    /// From the peer's own address: damaged copies of all that it sent, and noise that begins like each kind.
-    @Test("RFC 8827 §6.5: a hundred thousand bad packets tear nothing down")
-    func badPacketsTearNothingDown() throws {
+    /// RTCP in the clear about a stream that is there: requests, limits and its end.
+    private static func forgeries(of ssrc: UInt32) throws -> [[UInt8]] {
+        let entry = TemporaryMaximumBitrate.Entry(ssrc: ssrc, bitrate: .bitsPerSecond(0), overhead: 40)
+        return try (0..<5).map { number in
+            var bytes = [UInt8](repeating: 0, count: 200)
+            var span = bytes.mutableSpan
+            var raw = span.mutableBytes
+            var writer = RTCPWriter(&raw, form: .reducedSize)
+            switch number {
+            case 0: try writer.write(PictureLossIndication(senderSSRC: 9, mediaSSRC: ssrc))
+            case 1: try writer.write(GenericNACK(senderSSRC: 9, mediaSSRC: ssrc, sequenceNumbers: Array(0..<17)))
+            case 2:
+                try writer.write(
+                    ReceiverEstimatedMaximumBitrate(senderSSRC: 9, bitrate: .bitsPerSecond(1_000), sources: [ssrc]))
+            case 3: try writer.write(TemporaryMaximumBitrate(.request, senderSSRC: 9, entries: [entry]))
+            default: try writer.write(Goodbye(sources: [ssrc, 9]))
+            }
+            let count = writer.byteCount
+            return Array(bytes[..<count])
+        }
+    }
+
+    /// From the peer's own address: damaged copies of all that it sent, what anybody may write who knows a stream's
+    /// SSRC, and noise that begins like each kind.
+    @Test(
+        "RFC 8827 §6.5: a hundred thousand bad packets tear nothing down", arguments: PacedCall.SimulatedSide.allCases)
+    func badPacketsTearNothingDown(at side: PacedCall.SimulatedSide) throws {
         let call = try Self.connected()
+        let (victim, other) =
+            side == .receiver ? (call.receiver, PacedCall.SimulatedSide.sender) : (call.sender, .receiver)
+        let path =
+            side == .receiver ? Self.path : ICEPath(local: Self.path.remote, remote: Self.path.local)
         func deliverPicture() throws {
             let picture = try PeerEngineTests.frame(1, isKeyFrame: true, byteCount: 20_000)
             #expect(call.sender.sendVideo(picture, captureTime: call.now, now: call.now) == .queued)
             #expect(call.run(.seconds(2)) { call.receiver.pollVideoFrame(now: call.now) != nil })
         }
         try deliverPicture()
-        let genuine = call.sentByTheSender
-        #expect(Set(genuine.map { DatagramKind(of: $0.span.bytes) }) == [.stun, .dtls, .rtp, .rtcp])
-        let received = try #require(call.receiver.statistics.inboundVideo?.packetsReceived)
-        while call.receiver.pollEvent() != nil {}
+        // Long enough for reports of both.
+        _ = call.run(.seconds(2)) { false }
+        let genuine = call.sentDatagrams[other, default: []]
+        let kinds: Set<DatagramKind> = [.stun, .dtls, .rtcp]
+        #expect(Set(genuine.map { DatagramKind(of: $0.span.bytes) }) == kinds.union(side == .receiver ? [.rtp] : []))
+        let forged = try Self.forgeries(of: try #require(call.sender.videoSender?.configuration.ssrc))
+        while victim.pollEvent() != nil {}
+        let before = victim.statistics
         var random = SeededRandom(100_000)
         for round in 0..<100_000 {
             var bytes = genuine[Int(random.next() % UInt64(genuine.count))]
             if round % 4 == 0 {
                 bytes = (0..<Int(1 + random.next() % 60)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
                 bytes[0] = [0, 1, 20, 22, 63, 64, 128, 144, 191, 200][round / 4 % 10]
+            } else if round % 4 == 2 {
+                // A tag and an index that anybody may write.
+                bytes = forged[round / 4 % forged.count]
+                bytes += (0..<20).map { _ in UInt8(truncatingIfNeeded: random.next()) }
             } else {
                 bytes[Int(random.next() % UInt64(bytes.count))] ^= 1 << UInt8(random.next() % 8)
                 if round % 4 == 1 { bytes.removeLast(Int(random.next() % UInt64(bytes.count))) }
             }
-            _ = call.receiver.inject(bytes, path: Self.path, now: call.now)
+            _ = victim.inject(bytes, path: path, now: call.now)
         }
-        #expect(call.receiver.pollEvent() == nil)
+        #expect(victim.pollEvent() == nil)
         #expect(call.areConnected)
-        #expect(call.receiver.statistics.inboundVideo?.packetsReceived == received)
+        // Nothing was taken of them: neither media nor reports, NACKs and requests for key frames.
+        let after = victim.statistics
+        #expect(after.inboundVideo == before.inboundVideo && after.inboundAudio == before.inboundAudio)
+        #expect(after.outboundVideo == before.outboundVideo && after.remoteInboundVideo == before.remoteInboundVideo)
+        #expect(after.sendDecision == before.sendDecision)
+        #expect(after.packetsDiscardedOnReceive > before.packetsDiscardedOnReceive)
         try deliverPicture()
     }
 }

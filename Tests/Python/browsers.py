@@ -48,10 +48,11 @@ class Browser:
         """Waits until the expression is true and gives its value."""
         deadline = time.monotonic() + timeout
         while True:
+            is_over = time.monotonic() > deadline
             value = self.evaluate(expression)
             if value:
                 return value
-            if time.monotonic() > deadline:
+            if is_over:
                 state = self.evaluate("JSON.stringify(window.emisora || null)")
                 raise AssertionError(f"{self.name}: {what or expression} did not come within {timeout} s; page: {state}")
             time.sleep(0.02)
@@ -91,11 +92,12 @@ class Chromium(Browser):
             executable.write_text(f'#!/bin/sh\nexec {shlex.join(host.command)} /usr/bin/chromium "$@"\n')
             executable.chmod(0o755)
         self._browser = Driver.take().chromium.launch(
-            executable_path=str(executable), headless=True, env=environment,
+            executable_path=str(executable), headless=True, env=environment, timeout=120_000,
             args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                   "--autoplay-policy=no-user-gesture-required",
                   *([f"--host-resolver-rules=MAP *.test {address}"] if address else [])])
         self._page = self._browser.new_page(viewport={"width": 1100, "height": 800})
+        self._page.set_default_timeout(120_000)
 
     def open(self, url):
         self._page.goto(url)
@@ -159,7 +161,8 @@ class Firefox(Browser):
         if host is not None:
             address, port = re.fullmatch(r"ws://([^:/]+):(\d+).*", url).groups()
             there = host.connect(address, int(port))
-        self._connection = connect(url + "/session", max_size=None, sock=there)
+        # Without pings: a browser that is busy for long is no lost one.
+        self._connection = connect(url + "/session", max_size=None, sock=there, ping_interval=None, open_timeout=60)
         self._socket = self._connection.__enter__()
         self._command("session.new", {"capabilities": {}})
         # The first tab may show a page of the browser's own, where no script may run.
@@ -169,7 +172,7 @@ class Firefox(Browser):
         self._id += 1
         self._socket.send(json.dumps({"id": self._id, "method": method, "params": params}))
         while True:
-            message = json.loads(self._socket.recv(timeout=60))
+            message = json.loads(self._socket.recv(timeout=120))
             if message.get("id") != self._id:
                 continue
             if message["type"] == "error":
@@ -199,7 +202,7 @@ class Firefox(Browser):
             pass
         self._connection.__exit__(None, None, None)
         try:
-            self._process.wait(timeout=10)
+            self._process.wait(timeout=30)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

@@ -73,13 +73,15 @@ class Program:
         """What it tells a person."""
         return self.stderr()
 
-    def wait_for_text(self, pattern, timeout=15):
+    def wait_for_text(self, pattern, timeout=60):
         deadline = time.monotonic() + timeout
         while True:
+            # Asked first: a program may say it and end between the two.
+            is_over = self.process.poll() is not None or time.monotonic() > deadline
             found = re.search(pattern, self.said())
             if found:
                 return found
-            if self.process.poll() is not None or time.monotonic() > deadline:
+            if is_over:
                 raise AssertionError(f"{self.arguments}: no /{pattern}/ in: {self.said()}")
             time.sleep(0.02)
 
@@ -98,7 +100,7 @@ class Program:
         """The JSON line that standard output ends with."""
         return json.loads(self.stdout().strip().splitlines()[-1])
 
-    def interrupt(self, timeout=15):
+    def interrupt(self, timeout=60):
         """Ends it as Ctrl-C does; gives the exit code."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
@@ -140,3 +142,15 @@ class Server(Process):
 
     def room(self, name):
         return f"{self.scheme.replace('http', 'ws')}://{self.host}:{self.port}/{name}"
+
+
+def watch_until_heard(started, room, level, *arguments):
+    """Watches again until there was sound above that level, too: a viewer ends when it has its pictures, but sound may set
+    in later than these. Gives the figures then."""
+    deadline = time.monotonic() + 60
+    while True:
+        watch = started(Process, "watch", room, "--timeout", 50, *arguments)
+        assert watch.wait(90) == 0, watch.stderr()
+        if watch.figures()["audioLevel"] > level:
+            return watch.figures()
+        assert time.monotonic() < deadline, watch.figures()

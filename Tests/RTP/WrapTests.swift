@@ -208,6 +208,89 @@ import Testing
         #expect(!counters.isEmpty)
     }
 
+    /// Both counters pass 2^32 under way; what else is in a report, and what its reader makes of it, knows nothing of that.
+    @Test("RFC 3550 §6.4.1: a stream's sender reports count on modulo 2^32, and their reader goes on")
+    func senderReportsOfAStreamWrap() throws {
+        let wallClock = WallClock(unixNanosecondsAtZero: 1_700_000_000_000_000_000)
+        var generator = SeededGenerator(seed: 32)
+        var stream = RTPSendStream(senderConfiguration(rtx: false), using: &generator)
+        let start = SenderCounters(packets: 1 << 32 - 8, octets: 1 << 32 - 12_000)
+        stream.counters = start
+        var viewer = RTPVideoReceiveStream(receiverConfiguration(rtx: false))
+        var (packets, octets) = (UInt64(0), UInt64(0))
+        var told: [(packets: UInt32, octets: UInt32)] = []
+        for index in 0..<20 {
+            let payload = vp8Frame(isKeyFrame: index == 0, byteCount: 1_500, using: &generator)
+            stream.enqueue(
+                try VP8Packetizer.packetize(
+                    payload: payload, isKeyFrame: index == 0, pictureID: UInt16(index), maxPayloadSize: 1_100),
+                captureTime: at(33 * index), now: at(33 * index))
+            for packet in stream.pollAll(now: at(33 * index)) {
+                packets += 1
+                octets += UInt64(try RTPHeader(parsing: packet.span.bytes).payload.count)
+                try viewer.handle(packet, now: at(33 * index + 10))
+            }
+            #expect(viewer.pollFrame(now: at(33 * index + 10))?.payload == payload)
+            // As it comes out of the reader at the other end.
+            let sent = try #require(stream.senderReport(wallClock: wallClock, now: at(33 * index)))
+            let bytes = try written { buffer in
+                var writer = RTCPWriter(&buffer, form: .reducedSize)
+                try writer.write(sent)
+                return writer.byteCount
+            }
+            guard case .senderReport(let report)? = try rtcpPackets(try #require(bytes)).first else {
+                Issue.record("no sender report")
+                continue
+            }
+            #expect(report.packetCount == UInt32((start.packets + packets) % 0x1_0000_0000))
+            #expect(report.octetCount == UInt32((start.octets + octets) % 0x1_0000_0000))
+            told.append((report.packetCount, report.octetCount))
+            viewer.handle(.senderReport(report), now: at(33 * index + 10))
+            let made = viewer.reportBlock(now: at(33 * index + 12))
+            let block = try #require(made)
+            #expect(block.lastSenderReport == wallClock.ntp(at: at(33 * index)).middle32)
+            #expect(block.cumulativeLost == 0 && block.fractionLost == 0)
+            stream.handle(block, wallClock: wallClock, now: at(33 * index + 22))
+            let roundTrip = try #require(stream.roundTripTime)
+            #expect((.milliseconds(19)...Duration.milliseconds(21)).contains(roundTrip))
+        }
+        // They did pass it, each at a time of its own.
+        #expect(told.first.map { $0.packets > 1 << 31 && $0.octets > 1 << 31 } == true)
+        #expect(told.last.map { $0.packets < 100 && $0.octets < 100_000 } == true)
+        #expect(told.contains { ($0.packets < 100) != ($0.octets < 100_000) })
+        #expect(stream.counters.packets == start.packets + packets && stream.counters.octets == start.octets + octets)
+    }
+
+    @Test("RFC 3550 §6.4.1: a receiver counts on after 2^32 numbers, and their sender sees no jump in what it reports")
+    func extendedNumbersWrap() throws {
+        var reception = ReceptionStatistics(ssrc: 7, clockRate: 90_000)
+        let step = 2_999
+        let count = (Int64(1) << 32) / Int64(step) + 20
+        var number = Int64(0)
+        for index in 0..<count {
+            number = index * Int64(step)
+            let arrival = reception.handle(
+                sequenceNumber: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: index),
+                now: at(0))
+            // The second is none in sequence, so that the count begins there.
+            guard arrival == .inOrder else {
+                Issue.record("\(number): \(arrival)")
+                return
+            }
+            if index == 1 {
+                _ = reception.handle(
+                    sequenceNumber: UInt16(truncatingIfNeeded: number + 1), timestamp: 1, now: at(0))
+            }
+            guard index > count - 40 else { continue }
+            let block = reception.reportBlock(senderClock: SenderClock(clockRate: 90_000), now: at(0))
+            #expect(block.extendedHighestSequenceNumber == UInt32(truncatingIfNeeded: number))
+            // Of each step one came, or two.
+            #expect(index < count - 38 || (254...255).contains(block.fractionLost))
+        }
+        #expect(number > 1 << 32)
+        #expect(reception.packetsExpected == number - Int64(step) + 1)
+    }
+
     // MARK: Transport-wide numbers
 
     @Test(

@@ -83,7 +83,8 @@ import Testing
         world.settle()
         let second = StreamDescription(stream: "camera", publisher: who.id, properties: Self.properties("H264"))
         for client in [viewer, neighbour] {
-            #expect(world.heard(client).filter { $0.type == "streamPropertyChanged" } == [.streamPropertyChanged(second)])
+            #expect(
+                world.heard(client).filter { $0.type == "streamPropertyChanged" } == [.streamPropertyChanged(second)])
         }
         let (late, _) = try world.enter(0)
         guard case .welcome(_, _, _, let streams, _, _)? = world.heard(late).first else {

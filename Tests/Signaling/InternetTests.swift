@@ -205,21 +205,27 @@ import Testing
     @Test func fiveHundredSilentConnectionsKeepNobodyOut() async throws {
         try await Self.withSecret { port, token in
             let own = try token("--role", "subscriber")
+            func timesToJoin() async throws -> [Duration] {
+                var times: [Duration] = []
+                for _ in 0..<9 {
+                    let start = ContinuousClock.now
+                    let good = RecordingClient(port: port, token: own)
+                    _ = try await good.welcome()
+                    times.append(ContinuousClock.now - start)
+                    good.close()
+                }
+                return times.sorted()
+            }
+            // What joining takes on this machine where nobody is in its way.
+            let floor = try await timesToJoin()[4]
             var silent: [RawSocket] = []
             for _ in 0..<500 {
                 let socket = try RawSocket(port: port)
                 socket.send("GET /demo HTTP/1.1\r\n")
                 silent.append(socket)
             }
-            var times: [Duration] = []
-            for _ in 0..<9 {
-                let start = ContinuousClock.now
-                let good = RecordingClient(port: port, token: own)
-                _ = try await good.welcome()
-                times.append(ContinuousClock.now - start)
-                good.close()
-            }
-            if isTimingJudged { #expect(times.sorted()[4] < .milliseconds(100), "\(times)") }
+            let times = try await timesToJoin()
+            if isTimingJudged { #expect(times[4] < max(.milliseconds(100), floor * 8), "\(times), \(floor)") }
             // Eight at the most outlive their quarter of a second, nobody five seconds.
             let start = ContinuousClock.now
             let left = try silent.count { !(try $0.hasEnded(within: .milliseconds(1_500), of: start)) }

@@ -93,7 +93,10 @@ extension RoomDirectory {
     mutating func handleTimeout(now: Instant) {
         handleClusterTimeout(now: now)
         guard let deadline = nextAbsenceDeadline, deadline <= now else { return }
-        for (connection, absence) in away where absence.until <= now { disconnect(connection) }
+        for (connection, absence) in away where absence.until <= now {
+            counters.countExpired()
+            disconnect(connection)
+        }
         for (key, claim) in claims where claim.until <= now {
             claims[key] = nil
             outputs.append(
@@ -114,13 +117,19 @@ extension RoomDirectory {
     ) throws(SignalingError) {
         var held: [SignalingMessage] = []
         var lastArrival: UInt64?
-        if let old = participant(resumption.id, in: room) {
+        let known = participant(resumption.id, in: room)
+        var grant = grant
+        // By the client's word and by ours, since either may have missed the other's last one.
+        grant.turn = max(grant.turn, known.flatMap { participants[$0]?.grant?.turn } ?? 0) + 1
+        if let old = known {
+            counters.count(away[old] == nil ? .connected : .away)
             // What a connection that only seemed to be there was told last, nobody knows.
             lastArrival = away[old]?.lastArrival ?? self.lastArrival
             held = takeOver(old, by: connection, in: room)
             participants[connection]?.grant = grant
         } else {
             try enter(connection, room, grant)
+            counters.count(.unknown)
             participants[connection]?.id = resumption.id
             announceArrival(of: connection, in: room)
         }

@@ -87,6 +87,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     var rooms: [String: Room] = [:]
     var away: [ConnectionID: Away] = [:]
     var claims: [ClaimKey: Claim] = [:]
+    var counters = RoomCounters()
     var expulsions = Expulsions()
     /// Not later than the end of the first of these.
     var nextAbsenceDeadline: Instant?

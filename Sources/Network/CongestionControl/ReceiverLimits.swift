@@ -16,6 +16,8 @@ package struct ReceiverLimits: Sendable {
     }
 
     private var requests: [UInt32: Request] = [:]
+    /// Whom the last request was for: the source that has to say what became of it.
+    private var askedSSRC: UInt32 = 0
 
     /// `nil` before the first one.
     package private(set) var receiverEstimate: DataRate?
@@ -29,22 +31,21 @@ package struct ReceiverLimits: Sendable {
     }
 
     /// Takes a TMMBR, of which entries for other SSRCs than `ours` are ignored, and answers the TMMBN that is to go out:
-    /// it names the receiver whose bound holds (RFC 5104 §4.2.2.2). `nil` if nothing in it was for us.
+    /// it names the receivers whose bounds hold (RFC 5104 §4.2.2.2). `nil` if nothing in it was for us.
     package mutating func handle(
-        _ request: TemporaryMaximumBitrate, ours: [UInt32], senderSSRC: UInt32, now: Instant
+        _ request: TemporaryMaximumBitrate, ours: [UInt32], now: Instant
     ) -> TemporaryMaximumBitrate? {
         guard request.kind == .request else { return nil }
         // Of one receiver's bounds for our streams the lowest is taken for the whole path.
         let lowest = request.entries.filter { ours.contains($0.ssrc) }.min { $0.bitrate < $1.bitrate }
         guard var entry = lowest else { return nil }
+        askedSSRC = entry.ssrc
         entry.ssrc = request.senderSSRC
         if requests.count < Self.requesterLimit || requests[request.senderSSRC] != nil {
             requests[request.senderSSRC] = Request(entry: entry, heardAt: now)
         }
         refresh(now: now)
-        let binding = requests.values.map(\.entry).filter { $0.bitrate == temporaryMaximum }
-        let owners = binding.sorted { $0.ssrc < $1.ssrc }.prefix(1)
-        return TemporaryMaximumBitrate(.notification, senderSSRC: senderSSRC, entries: Array(owners))
+        return TemporaryMaximumBitrate(.notification, senderSSRC: askedSSRC, entries: boundingSet)
     }
 
     /// A receiver was heard of, by whatever report; its request stays.
@@ -52,14 +53,31 @@ package struct ReceiverLimits: Sendable {
         requests[ssrc]?.heardAt = now
     }
 
-    /// A receiver said goodbye.
-    package mutating func remove(_ ssrc: UInt32, now: Instant) {
-        requests[ssrc] = nil
-        refresh(now: now)
+    /// A receiver said goodbye. Answers the TMMBN that tells the others, where its bound held.
+    package mutating func remove(_ ssrc: UInt32, now: Instant) -> TemporaryMaximumBitrate? {
+        notificationOfChange {
+            $0.requests[ssrc] = nil
+            $0.refresh(now: now)
+        }
+    }
+
+    /// Lets go of receivers that have long been silent. Answers the TMMBN that tells the others, where one's bound held.
+    package mutating func expire(now: Instant) -> TemporaryMaximumBitrate? {
+        notificationOfChange { $0.refresh(now: now) }
     }
 
     package mutating func refresh(now: Instant) {
         requests = requests.filter { now - $0.value.heardAt <= Self.silence }
         temporaryMaximum = requests.values.map(\.entry.bitrate).min()
+    }
+
+    private var boundingSet: [TemporaryMaximumBitrate.Entry] { BoundingSet.of(requests.values.map(\.entry)) }
+
+    private mutating func notificationOfChange(_ change: (inout ReceiverLimits) -> Void) -> TemporaryMaximumBitrate? {
+        guard !requests.isEmpty else { return nil }
+        let before = boundingSet
+        change(&self)
+        let now = boundingSet
+        return now == before ? nil : TemporaryMaximumBitrate(.notification, senderSSRC: askedSSRC, entries: now)
     }
 }

@@ -1,7 +1,7 @@
 import EmisoraCore
 
-/// What was sent in the last second or two.
-struct SentRate: Sendable {
+/// What was sent, or arrived, in the last second or two.
+package struct SentRate: Sendable {
     private static let span: Duration = .seconds(1)
 
     private var begunAt: Instant?
@@ -10,7 +10,9 @@ struct SentRate: Sendable {
     private var beginBefore: Instant?
     private var lastAt: Instant?
 
-    mutating func add(byteCount added: Int, now: Instant) {
+    package init() {}
+
+    package mutating func add(byteCount added: Int, now: Instant) {
         let begin = begunAt ?? now
         if now - begin >= Self.span {
             byteCountBefore = byteCount
@@ -27,7 +29,7 @@ struct SentRate: Sendable {
     func isSending(now: Instant) -> Bool { lastAt.map { now - $0 < .seconds(2) } ?? false }
 
     /// `nil` until a span is full.
-    func bitsPerSecond(now: Instant) -> Double? {
+    package func bitsPerSecond(now: Instant) -> Double? {
         guard let beginBefore, now > beginBefore else { return nil }
         return Double(byteCount + byteCountBefore) * 8 / (now - beginBefore).inSeconds
     }

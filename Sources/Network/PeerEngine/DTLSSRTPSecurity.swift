@@ -20,9 +20,12 @@ package struct DTLSSRTPSecurity: TransportSecurity {
         SRTPContext.prepare()
     }
 
-    package init(context: DTLSContext) throws(DTLSError) {
+    /// - Parameter maximumTransmissionUnit: bytes of a handshake's datagrams at the most.
+    package init(
+        context: DTLSContext, maximumTransmissionUnit: Int = DTLSTransport.maximumTransmissionUnit
+    ) throws(DTLSError) {
         self.context = context
-        transport = try DTLSTransport(context: context)
+        transport = try DTLSTransport(context: context, maximumTransmissionUnit: maximumTransmissionUnit)
     }
 
     package var localFingerprint: Fingerprint { context.certificate.fingerprint }

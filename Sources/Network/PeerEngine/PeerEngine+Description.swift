@@ -232,7 +232,8 @@ extension PeerEngine {
             ids: HeaderExtensionIDs(receiving.flatMap { $0.receiveExtensions.map { (id: $0.id, uri: $0.uri) } }),
             hasTransportFeedback: receiving.contains(where: \.feedback.transportWide),
             hasPacketFeedback: receiving.contains(where: \.feedback.perPacket),
-            hasEstimates: receiving.contains(where: \.feedback.receiverEstimate), now: now)
+            hasEstimates: receiving.contains(where: \.feedback.receiverEstimate),
+            hasMaximum: receiving.contains(where: \.feedback.temporaryMaximum), now: now)
     }
 
     /// DTLS begins when a path is there and the roles are known (RFC 8842 §6).

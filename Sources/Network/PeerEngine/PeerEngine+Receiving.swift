@@ -25,9 +25,10 @@ extension PeerEngine {
 
     func handleRTP(_ header: RTPHeader, packet: RawSpan, now: Instant) {
         let values = HeaderExtensionValues(of: header, in: packet, ids: receiving.ids)
-        receiving.handle(values, of: header, byteCount: packet.byteCount, now: now)
         let mid = mid(of: header, in: packet)
-        switch kind(of: header, mid: mid) {
+        let kind = kind(of: header, mid: mid)
+        receiving.handle(values, of: header, kind: kind, byteCount: packet.byteCount, now: now)
+        switch kind {
         case .video:
             guard takesVideo(header, in: packet, hasMID: mid != nil, now: now) else {
                 packetsDiscarded += 1

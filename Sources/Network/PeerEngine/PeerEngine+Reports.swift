@@ -9,7 +9,8 @@ extension PeerEngine {
             video: receivesVideo ? videoReceiver?.pollFeedback(now: now) : nil,
             notification: sending.takeNotification())
         extra.isReceiveControlDue = receiving.isFeedbackDue(
-            senderSSRC: feedbackSSRC, wallClock: configuration.wallClock, now: now)
+            senderSSRC: feedbackSSRC, videoSSRC: receivesVideo ? videoReceiver?.ssrc : nil,
+            wallClock: configuration.wallClock, now: now)
         guard isReportDue || !extra.isEmpty else { return nil }
         let isReducedSize = negotiated?.media.allSatisfy(\.isRTCPReducedSize) == true
         let isRegular = isReportDue
@@ -79,7 +80,9 @@ extension PeerEngine {
                 try write(feedback, mediaSSRC: mediaSSRC, to: &writer)
             }
             if let notification = extra.notification { try writer.write(notification) }
-            if extra.isReceiveControlDue { try receiving.write(to: &writer, senderSSRC: feedbackSSRC, now: now) }
+            if extra.isReceiveControlDue || isRegular {
+                try receiving.write(to: &writer, senderSSRC: feedbackSSRC, isRegular: isRegular, now: now)
+            }
             if !departedSources.isEmpty, isCompound {
                 try writer.write(Goodbye(sources: departedSources))
                 departedSources = []

@@ -101,7 +101,9 @@ extension PeerEngine {
             guard estimate.sources.isEmpty || estimate.sources.contains(where: localSSRCs.contains) else { return }
             sending.handle(estimate, now: now)
         case .temporaryMaximumBitrate(let request):
-            sending.handle(request, ours: localSSRCs, senderSSRC: feedbackSSRC, now: now)
+            sending.handle(request, ours: localSSRCs, now: now)
+            // What a sender says to a request of ours.
+            receiving.handle(request, ours: feedbackSSRC)
         case .goodbye(let goodbye):
             for source in goodbye.sources { sending.receiverLeft(source, now: now) }
         default: break

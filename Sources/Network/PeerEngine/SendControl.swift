@@ -191,15 +191,15 @@ struct SendControl {
     }
 
     /// Takes a TMMBR; the answer is to be fetched by ``takeNotification()``.
-    mutating func handle(_ request: TemporaryMaximumBitrate, ours: [UInt32], senderSSRC: UInt32, now: Instant) {
-        guard let answer = limits.handle(request, ours: ours, senderSSRC: senderSSRC, now: now) else { return }
+    mutating func handle(_ request: TemporaryMaximumBitrate, ours: [UInt32], now: Instant) {
+        guard let answer = limits.handle(request, ours: ours, now: now) else { return }
         notification = answer
         control.handle(limits, now: now)
         follow()
     }
 
     mutating func receiverLeft(_ ssrc: UInt32, now: Instant) {
-        limits.remove(ssrc, now: now)
+        notification = limits.remove(ssrc, now: now) ?? notification
         control.handle(limits, now: now)
         follow()
     }
@@ -218,6 +218,7 @@ struct SendControl {
     mutating func handleTimeout(now: Instant) -> CircuitBreaker.Trip? {
         if hasSent, control.nextDeadline <= now {
             // Who reports keeps its request.
+            notification = limits.expire(now: now) ?? notification
             control.handle(limits, now: now)
             control.processInterval(now: now)
             follow()

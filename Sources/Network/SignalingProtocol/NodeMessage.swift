@@ -26,6 +26,8 @@ package enum NodeMessage: Equatable, Sendable {
     package static let maximumByteCount = 4 * SignalingProtocol.maximumMessageSize
     /// Of a client's message in it: the longest, or an HTTP client's longest offer, whose lines' ends are escaped.
     package static let maximumRelayedByteCount = 2 * SignalingProtocol.maximumMessageSize
+    /// How often one session may come back.
+    package static let turns = 0..<1 << 48
     /// Of names within one participant.
     package static let maximumNames = 256
 }
@@ -41,10 +43,12 @@ package struct NodeMember: Equatable, Hashable, Codable, Sendable {
     package var receives: [String?]
     /// Its connection is lost, and it may come back.
     package var isAway: Bool
+    /// Which connection of its session it is, counted from zero: of two nodes that know it, the higher one has it.
+    package var turn: Int
 
     package init(
         id: String, room: String, data: String? = nil, streams: [NodeStream] = [], receives: [String?] = [],
-        isAway: Bool = false
+        isAway: Bool = false, turn: Int = 0
     ) {
         self.id = id
         self.room = room
@@ -52,11 +56,12 @@ package struct NodeMember: Equatable, Hashable, Codable, Sendable {
         self.streams = streams
         self.receives = receives
         self.isAway = isAway
+        self.turn = turn
     }
 
     fileprivate var isValid: Bool {
         SignalingProtocol.isValid(subscription: id) && SignalingProtocol.isValid(name: room)
-            && data.map(AccessClaims.isAllowed(data:)) ?? true
+            && NodeMessage.turns.contains(turn) && data.map(AccessClaims.isAllowed(data:)) ?? true
             && streams.count <= NodeMessage.maximumNames && receives.count <= NodeMessage.maximumNames
             && streams.allSatisfy { SignalingProtocol.isValid(name: $0.name) && $0.properties?.isValid ?? true }
             && receives.allSatisfy { $0.map { SignalingProtocol.isValid(name: $0) } ?? true }

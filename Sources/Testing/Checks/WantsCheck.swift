@@ -5,6 +5,10 @@ import EmisoraVideo
 extension Bench where Subject == VideoSubject {
     private static var watched: Duration { .milliseconds(700) }
     private static var settling: Duration { .milliseconds(200) }
+    /// What a busy machine takes from a capturer, or from what it shows, it takes from one of these.
+    private static var attempts: Int { 3 }
+    /// Of the rate that is wanted, at least.
+    private static var kept: Double { 0.6 }
 
     /// ``ConformanceCheck/wants``: less is wanted for a while, in size and rate, and then all again.
     ///
@@ -21,10 +25,22 @@ extension Bench where Subject == VideoSubject {
             highestFrameRate: rate.flatMap {
                 FrameRate($0.numerator, $0.denominator.multipliedReportingOverflow(by: 3).partialValue)
             })
-        consumer.setWants(wants)
-        let less = try phase(consumer, tap)
-        consumer.setWants(VideoWants())
-        let all = try phase(consumer, tap)
+        // Measured by what it gave before: whether that is the format's rate is another check's concern.
+        func share(_ phase: Phase, of rate: FrameRate) -> Double {
+            phase.perSecond / (min(rate.framesPerSecond, before.perSecond) * phase.machine.share)
+        }
+        func measure() throws(Verdict) -> (less: Phase, all: Phase) {
+            consumer.setWants(wants)
+            let less = try phase(consumer, tap)
+            consumer.setWants(VideoWants())
+            return (less, try phase(consumer, tap))
+        }
+        var (less, all) = try measure()
+        if let rate, let lower = wants.highestFrameRate, !options.isSourceStatic, rate.framesPerSecond >= 6 {
+            for _ in 1..<Self.attempts where share(less, of: lower) < Self.kept || share(all, of: rate) < Self.kept {
+                (less, all) = try measure()
+            }
+        }
         try stop()
 
         for frame in less.sizes where frame != size {
@@ -45,16 +61,12 @@ extension Bench where Subject == VideoSubject {
             return "whether fewer pictures come when fewer are wanted was not judged, since \(reason)"
                 + (size.map { "; \($0)" } ?? "")
         }
-        // Measured by what it gave before: whether that is the format's rate is another check's concern.
-        func share(_ phase: Phase, of rate: FrameRate) -> Double {
-            phase.perSecond / (min(rate.framesPerSecond, before.perSecond) * phase.machine.share)
-        }
-        guard share(less, of: lower) >= 0.6 else {
+        guard share(less, of: lower) >= Self.kept else {
             throw .failed(
                 "asked for at most \(lower) pictures a second it gives \(less.perSecond.rounded()): give as many as are wanted"
             )
         }
-        guard share(all, of: rate) >= 0.6 else {
+        guard share(all, of: rate) >= Self.kept else {
             throw .failed(
                 "after fewer pictures were wanted for a while it gives \(all.perSecond.rounded()) a second where \(rate) are "
                     + "wanted again: look at consumer.wants for each picture")

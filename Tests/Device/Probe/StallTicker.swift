@@ -8,7 +8,9 @@ import Glibc
 /// To be started once on each processor (`taskset`). A line on standard output for each stall: when it began and ended,
 /// in seconds of the monotonic clock. Ends by a signal.
 enum StallTicker {
-    private static let tick = Duration.milliseconds(5)
+    /// Half of the four milliseconds for which a host that is busy lets another program run at the least: a shorter stall is
+    /// not seen, and would not be taken off.
+    private static let tick = Duration.milliseconds(2)
 
     static func run() throws {
         var priority = sched_param()

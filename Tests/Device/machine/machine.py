@@ -65,7 +65,7 @@ class Machine:
         self._state = None
         self._runs = 0
 
-    def run(self, script, *, driver=None, camera=True, user="root", files=None, environment=None, timeout=60):
+    def run(self, script, *, driver=None, camera=True, user="root", files=None, environment=None, timeout=120):
         """Runs a shell script, whose status is the result's.
 
         `driver`: options of the vivid driver, over those of one webcam; `camera=False`: the driver is not loaded.

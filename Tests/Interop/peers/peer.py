@@ -40,11 +40,12 @@ class Connection:
         """Waits until `condition(figures)` holds and gives the figures then."""
         deadline = time.monotonic() + timeout
         while True:
+            is_over = time.monotonic() > deadline
             pump()
             figures = self.figures()
             if condition(figures):
                 return figures
-            assert time.monotonic() < deadline, f"{what} did not come within {timeout} s; {figures}"
+            assert not is_over, f"{what} did not come within {timeout} s; {figures}"
             time.sleep(0.05)
 
 

@@ -1,4 +1,5 @@
 import EmisoraCore
+import EmisoraOperations
 import Glibc
 import Synchronization
 
@@ -42,7 +43,7 @@ final class RedisBackplane: @unchecked Sendable {
     private let node: String
     /// `false`: it does not keep up.
     private let onEvent: @Sendable (BackplaneEvent) -> Bool
-    private let onNotice: @Sendable (String) -> Void
+    private let log: Log
     private let queue = Mutex(Queue())
     private let stopping = Atomic(false)
     private let wakeRead: Int32
@@ -50,8 +51,7 @@ final class RedisBackplane: @unchecked Sendable {
     private var lastNotice = ""
 
     init(
-        url: RedisURL, node: String, onEvent: @escaping @Sendable (BackplaneEvent) -> Bool,
-        onNotice: @escaping @Sendable (String) -> Void
+        url: RedisURL, node: String, log: Log, onEvent: @escaping @Sendable (BackplaneEvent) -> Bool
     ) throws(SignalingServerError) {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { throw .failed("no pipe could be made: \(String(cString: strerror(errno)))") }
@@ -63,7 +63,7 @@ final class RedisBackplane: @unchecked Sendable {
         self.url = url
         self.node = node
         self.onEvent = onEvent
-        self.onNotice = onNotice
+        self.log = log
     }
 
     deinit {
@@ -107,7 +107,7 @@ final class RedisBackplane: @unchecked Sendable {
                 try subscription.demand(["SUBSCRIBE", "emisora:all"])
                 try subscription.demand(["SUBSCRIBE", "emisora:node:\(node)"])
                 try commands.demand(["PING"])
-                notice("Rooms are shared through Redis at \(url).")
+                notice(.info, "redis.connected", "Rooms are shared through Redis at \(url).")
                 queue.withLock { $0 = Queue(isOpen: true) }
                 wasConnected = true
                 delay = 250
@@ -115,6 +115,7 @@ final class RedisBackplane: @unchecked Sendable {
                 try serve(commands, subscription)
             } catch {
                 notice(
+                    .warning, "redis.lost",
                     "Redis at \(url) is not reached: \(error). Rooms go on here; they are shared again when it is back."
                 )
             }
@@ -130,10 +131,11 @@ final class RedisBackplane: @unchecked Sendable {
         }
     }
 
-    private func notice(_ text: String) {
+    /// No address has user or password in it.
+    private func notice(_ level: Log.Level, _ event: String, _ text: String) {
         guard text != lastNotice else { return }
         lastNotice = text
-        onNotice(text)
+        log.record(level, event, text, ["server": .text(url.description)])
     }
 
     private func drainWakes() {

@@ -15,6 +15,7 @@ extension RoomDirectory {
         case .claimed(let ticket, let isOurs): claimed(ticket, isOurs: isOurs)
         case .received(let bytes):
             guard let (node, message) = NodeMessage.read(json: bytes), node != cluster?.id else { return }
+            counters.count(.received)
             received(message, from: node, now: now)
         }
     }
@@ -58,13 +59,17 @@ extension RoomDirectory {
         let pending = cluster?.pending ?? [:]
         cluster?.pending.removeAll()
         for waiting in pending.sorted(by: { $0.key < $1.key }).map(\.value) where !waiting.isLive {
-            took(waiting)
+            let holder = rooms[waiting.claim.room]?.publisher(of: waiting.claim.stream)
+            if let holder, holder != waiting.connection, !isAbsent(holder) {
+                refuse(Self.taken(waiting.claim.stream), to: waiting.connection)
+            } else {
+                took(waiting)
+            }
         }
     }
 
     mutating func publish(_ message: NodeMessage, to node: String? = nil) {
-        guard let cluster, cluster.isConnected else { return }
-        outputs.append(.backplane(.publish(message.json(from: cluster.id), to: node)))
+        if let output = output(of: message, to: node) { outputs.append(output) }
     }
 
     /// Tells of all participants of this node.
@@ -131,6 +136,7 @@ extension RoomDirectory {
         let known = participant(member.id, in: member.room)
         let connection: ConnectionID
         var hasMoved = true
+        if let known, isOutdated(member, of: node, known) { return }
         if let known, isHere(known) {
             // It came back over there.
             connection = makeConnection()
@@ -146,14 +152,13 @@ extension RoomDirectory {
             else { return }
             connection = makeConnection()
             participants[connection] = Participant(id: member.id, allowedRoom: nil)
-            participants[connection]?.grant = Grant(role: .subscriber, stream: nil, data: member.data)
+            participants[connection]?.grant = Self.grant(of: member)
             rooms[member.room, default: Room()].participants.insert(connection)
             arrives(connection, in: member.room)
             announceArrival(of: connection, in: member.room)
         }
         participants[connection]?.home = .node(node)
-        // What it may do its own node judges.
-        participants[connection]?.grant = Grant(role: .subscriber, stream: nil, data: member.data)
+        participants[connection]?.grant = Self.grant(of: member)
         participants[connection]?.isAwayElsewhere = member.isAway
         cluster?.remote[member.id] = (connection, member)
         takeNames(of: connection, member)
@@ -163,6 +168,29 @@ extension RoomDirectory {
             && member.streams.contains { $0.name == claim.stream }
         {
             askFor(key.subscription, of: claim.stream, by: claim.connection, with: connection, in: member.room)
+        }
+    }
+
+    /// What it may do its own node judges.
+    private static func grant(of member: NodeMember) -> Grant {
+        var grant = Grant(role: .subscriber, stream: nil, data: member.data)
+        grant.turn = member.turn
+        return grant
+    }
+
+    /// Whether a node tells of somebody who came to another one, or here, since: what nodes say of it crosses on the way.
+    private func isOutdated(_ member: NodeMember, of node: String, _ known: ConnectionID) -> Bool {
+        guard let participant = participants[known], participant.home != .node(node), let own = cluster?.id else {
+            return false
+        }
+        let turn = participant.grant?.turn ?? 0
+        guard member.turn == turn else { return member.turn < turn }
+        // It came to both with one secret, since the welcome of one got lost. Every node decides the same.
+        guard isAbsent(known) == member.isAway else { return member.isAway }
+        return switch participant.home {
+        case .here: node < own
+        case .node(let other): node < other
+        case .nowhere: false
         }
     }
 
@@ -254,7 +282,7 @@ extension RoomDirectory {
             streams: room.streams.filter { $0.publisher == connection }
                 .map { NodeStream($0.name, properties: $0.properties) },
             receives: room.receivers.filter { $0.connection == connection }.map(\.stream),
-            isAway: away[connection] != nil)
+            isAway: away[connection] != nil, turn: participant.grant?.turn ?? 0)
     }
 
     /// Before anything else that follows from the change, since others know whom a message is from by this.

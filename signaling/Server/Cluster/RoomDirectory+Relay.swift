@@ -39,8 +39,9 @@ extension RoomDirectory {
         if cluster?.isConnected == true { publish(.relay(relay)) } else { _ = wait(.relay(relay), for: nil) }
     }
 
-    private func output(of message: NodeMessage, to node: String) -> Output? {
+    mutating func output(of message: NodeMessage, to node: String?) -> Output? {
         guard let cluster, cluster.isConnected else { return nil }
+        counters.count(.sent)
         return .backplane(.publish(message.json(from: cluster.id), to: node))
     }
 

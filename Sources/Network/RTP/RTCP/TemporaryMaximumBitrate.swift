@@ -26,6 +26,12 @@ package struct TemporaryMaximumBitrate: Equatable, Sendable {
             self.bitrate = bitrate
             self.overhead = overhead
         }
+
+        /// With as much of the bitrate as the message can hold.
+        package var asWritten: Entry {
+            let (mantissa, exponent) = bitrate.mantissaAndExponent(mantissaBits: 17)
+            return Entry(ssrc: ssrc, bitrate: DataRate(mantissa: mantissa, exponent: exponent), overhead: overhead)
+        }
     }
 
     /// A message that has more is read up to it.

@@ -9,8 +9,9 @@ WORK = 0.008
 
 CHILD = f"""
 import time
-start = time.monotonic()
+start = last = time.monotonic()
 beats = 0
+longest = 0
 while True:
     late = start + beats / {RATE} - time.monotonic()
     if late > 0:
@@ -22,14 +23,18 @@ while True:
     while time.thread_time() < end:
         pass
     beats += 1
-    print(beats, flush=True)
+    now = time.monotonic()
+    longest, last = max(longest, now - last), now
+    print(now, longest, flush=True)
 """
 
 
 class Beat:
     """A process that works 30 times a second for as long as it is open: the floor of the same run.
 
-    `share` is the part of its pace that it kept, 1 on a machine with room."""
+    `share` is the part of its pace that it kept, 1 on a machine with room; `pause` is the longest time, in seconds, that it
+    was kept from its work, 0 there: what comes once makes no difference to the share, but to whatever is a longest or a
+    single time."""
 
     def __enter__(self):
         self._process = subprocess.Popen([sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True)
@@ -38,10 +43,18 @@ class Beat:
         return self
 
     def __exit__(self, *_):
-        elapsed = time.monotonic() - self._start
+        end = time.monotonic()
+        elapsed = end - self._start
         self._process.kill()
-        beats = len(self._process.stdout.read().splitlines())
+        beats = [tuple(map(float, line.split())) for line in self._process.stdout.read().splitlines()]
         self._process.stdout.close()
         self._process.wait()
         # A twentieth is the measurement's own.
-        self.share = min(1.0, beats / elapsed / RATE * 1.05)
+        self.share = min(1.0, len(beats) / elapsed / RATE * 1.05)
+        # It may be kept from it now, and have been since it began.
+        last, longest = beats[-1] if beats else (self._start, 0)
+        self.pause = max(0, longest - 1 / RATE, end - last - 1 / RATE)
+
+    def limit(self, seconds):
+        """So long may something take that takes that time where there is room."""
+        return seconds / max(self.share, 0.01) + self.pause
