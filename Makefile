@@ -1,5 +1,5 @@
 # Everything a person runs. `make help` lists it.
-.PHONY: help demo build test sanitize autobahn bench lint format docs man clean
+.PHONY: help demo build test sanitize autobahn bench viewers lint format docs man clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -27,6 +27,9 @@ autobahn: ## Autobahn's websocket tests, where there is a Python 2
 bench: ## CPU of the publisher against bare libvpx + libopus
 	@scripts/setup
 	@scripts/bench
+
+viewers: ## CPU of the publisher for each of its viewers, and viewers per core
+	@scripts/viewers
 
 lint: ## formatting, imports and floors
 	@scripts/lint

@@ -58,7 +58,7 @@ let package = Package(
             swiftSettings: lifetimes),
         .target(name: "EmisoraSDP", dependencies: ["EmisoraCore"], path: "Sources/Network/SDP"),
         .target(
-            name: "EmisoraSignalingProtocol",
+            name: "EmisoraSignalingProtocol", dependencies: ["EmisoraCore"],
             path: "Sources/Network/SignalingProtocol"),
         .target(name: "EmisoraOperations", path: "Sources/Operations"),
         .target(name: "EmisoraJanusProtocol", path: "Sources/Network/JanusProtocol"),
@@ -308,7 +308,7 @@ let package = Package(
             name: "EmisoraFuzzTests", dependencies: ["EmisoraCore", "EmisoraFuzz", "EmisoraRTP"],
             path: "Tests/Fuzz/Tests"),
         .executableTarget(
-            name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX"], path: "Tests/Benchmarks"),
+            name: "emisora-bench", dependencies: ["CEmisoraOpus", "CEmisoraVPX", "Emisora"], path: "Tests/Benchmarks"),
         .executableTarget(
             name: "camera-probe", dependencies: ["Emisora", "EmisoraCapture", "EmisoraCore", "EmisoraVideo"],
             path: "Tests/Device/Probe"),

@@ -1,7 +1,7 @@
 /// Connections that have not shown yet whose they are, and where they come from. Which of them has to go is for the owner
 /// to say; the oldest is found here, so that somebody new always gets a hearing.
 package struct Strangers<ID: Hashable> {
-    package struct Stranger {
+    package struct Stranger: Sendable {
         /// Where it comes from: see ``IPAddress/site``.
         package var site: IPAddress
         package var since: Instant
@@ -47,3 +47,5 @@ package struct Strangers<ID: Hashable> {
         return oldest { countOfSite[$0.site] == most }
     }
 }
+
+extension Strangers: Sendable where ID: Sendable {}

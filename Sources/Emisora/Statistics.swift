@@ -120,7 +120,7 @@ extension SessionCore {
     var statistics: SessionStatistics {
         SessionStatistics(
             publishers: publications.keys.sorted().compactMap { publications[$0].map(publisherStatistics) },
-            subscribers: subscriptions.values.map(subscriberStatistics))
+            subscribers: subscriptions.map { subscriberStatistics($0.value, connection: $0.key) })
     }
 
     private func publisherStatistics(_ publication: Publication) -> PublisherStatistics {
@@ -149,7 +149,7 @@ extension SessionCore {
             qualityLimitationReason: limitation(of: publication.fanout, rates),
             encodings: encodingStatistics(publication, peers),
             delivery: Array(publication.fanout.ledgers.values) + [publication.pastDelivery],
-            transports: publication.peers.values.map(transportStatistics),
+            transports: publication.peers.map { transportStatistics($0.value, connection: $0.key) },
             lastError: video.lastError ?? audio.lastError)
     }
 
@@ -158,7 +158,7 @@ extension SessionCore {
         return fanout.isLimitedByReceivers ? .other : .none
     }
 
-    private func subscriberStatistics(_ subscription: Subscription) -> SubscriberStatistics {
+    private func subscriberStatistics(_ subscription: Subscription, connection: String) -> SubscriberStatistics {
         let subscriber = subscription.reception.subscriber
         let video = subscriber.video.statistics
         let audio = subscriber.audio.statistics
@@ -190,7 +190,7 @@ extension SessionCore {
             concealedSamples: audio.concealedSamples,
             currentRoundTripTime: peer.inboundRoundTripTime?.inSeconds, dtlsCipher: peer.security.dtlsCipher,
             srtpCipher: peer.security.srtpCipher, timeToFirstFrame: subscriber.timeToFirstFrame,
-            transport: transportStatistics(subscription.reception.peer))
+            transport: transportStatistics(subscription.reception.peer, connection: connection))
     }
 }
 

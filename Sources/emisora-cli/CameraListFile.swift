@@ -34,7 +34,7 @@ enum CameraListFile {
         } catch let error as DecodingError {
             throw Problem(description: describe(error, bytes))
         } catch {
-            throw Problem(description: "\(error)".oneLine)
+            throw Problem(description: "\(error)".terminalLine)
         }
         let count = list.modes.formats.flatMap(\.sizes).reduce(0) { $0 + max(1, $1.intervals.count) }
         guard count <= mostModes else {
@@ -71,8 +71,8 @@ enum CameraListFile {
         case .dataCorrupted(let context) where context.codingPath.isEmpty:
             String(validating: bytes, as: UTF8.self) == nil
                 ? "not JSON: the text is not UTF-8" : "a number is too large to be read"
-        case .dataCorrupted(let context): "\(path(context.codingPath)): \(context.debugDescription)".oneLine
-        @unknown default: "\(error)".oneLine
+        case .dataCorrupted(let context): "\(path(context.codingPath)): \(context.debugDescription)".terminalLine
+        @unknown default: "\(error)".terminalLine
         }
     }
 
@@ -87,7 +87,7 @@ enum CameraListFile {
             if let index = key.intValue { return "\(text)[\(index)]" }
             return text.isEmpty ? key.stringValue : "\(text).\(key.stringValue)"
         }
-        return text.isEmpty ? "the whole" : text.oneLine
+        return text.isEmpty ? "the whole" : text.terminalLine
     }
 
     private static func name(of type: any Any.Type) -> String {
@@ -98,12 +98,5 @@ enum CameraListFile {
         case is [Any].Type: "a list"
         default: "an object"
         }
-    }
-}
-
-extension String {
-    /// Without line ends and other characters that a terminal would obey.
-    var oneLine: String {
-        String(String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
     }
 }

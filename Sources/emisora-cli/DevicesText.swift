@@ -37,7 +37,7 @@ enum DevicesText {
 
     private static func heading(_ camera: CameraDiscovery.Camera) -> String {
         let place = [camera.modes.driver, camera.modes.bus].filter { !$0.isEmpty }.joined(separator: ", ")
-        return "\(camera.identity.path)  \(camera.modes.label)\(place.isEmpty ? "" : "  (\(place))")".oneLine
+        return "\(camera.identity.path)  \(camera.modes.label)\(place.isEmpty ? "" : "  (\(place))")".terminalLine
     }
 
     private static func runs(_ sizes: [CameraModes.Size]) -> [(sizes: [String], rates: String)] {
@@ -83,7 +83,8 @@ enum DevicesText {
     // MARK: Choice
 
     static func explanation(_ choice: CameraModeChoice.Explained, modes: CameraModes, path: String?) -> String {
-        let name = [path, modes.label.isEmpty ? nil : modes.label].compactMap { $0 }.joined(separator: "  ").oneLine
+        let name = [path, modes.label.isEmpty ? nil : modes.label].compactMap { $0 }.joined(separator: "  ")
+            .terminalLine
         let sorted = choice.candidates.enumerated().sorted {
             // The chosen one on top, of equals the one that the driver lists first.
             ($0.element.isChosen ? 1 : 0, $0.element.score, $1.offset)
@@ -108,7 +109,7 @@ enum DevicesText {
             let notes = [control.isInactive ? "on automatic" : nil, control.isReadOnly ? "read only" : nil]
             return [
                 control.name, control.value.map { "\($0)" } ?? "-", isNumber ? "\(control.defaultValue)" : "-",
-                ([control.allowed.oneLine] + notes.compactMap { $0 }).joined(separator: "; "),
+                ([control.allowed.terminalLine] + notes.compactMap { $0 }).joined(separator: "; "),
             ]
         }
         guard !rows.isEmpty else { return heading(camera) + "\n  no controls" }
@@ -119,7 +120,7 @@ enum DevicesText {
 
     static func microphones(_ microphones: [MicrophoneDevice]) -> String {
         guard !microphones.isEmpty else { return "No microphone found." }
-        return "Microphones\n" + table(microphones.map { [$0.name.oneLine, $0.title.oneLine] }, indent: 2)
+        return "Microphones\n" + table(microphones.map { [$0.name.terminalLine, $0.title.terminalLine] }, indent: 2)
     }
 
     // MARK: Tables

@@ -60,6 +60,10 @@ actor PublishWatcher {
                     ["attempt": .integer(attempt)])
             case .subscriberFailed(_, let reason):
                 Terminal.note("A viewer could not be reached: \(reason)", as: "viewer.failed", .warning)
+            case .iceConnectionStateChanged(_, _, .disconnected, let reason):
+                Terminal.note("The path to a viewer is interrupted: \(reason)", as: "path.interrupted", .warning)
+            case .selectedCandidatePairChanged(_, _, let pair):
+                Terminal.note("Path to a viewer: \(pair.text)", as: "path.selected")
             case .iceServerFailed(let url, let reason):
                 Terminal.note("\(url): \(reason)", as: "iceServer.failed", .warning, ["url": .text(url)])
             case .serverReported(let text): Terminal.note(text, as: "server.reported")
@@ -88,7 +92,8 @@ actor PublishWatcher {
             case .forceDisconnected, .connectionCreated, .connectionDestroyed, .signalReceived, .requestRefused,
                 .streamPropertyChanged:
                 break
-            case .streamPublished, .streamUnpublished, .subscriptionConnected, .subscriptionEnded, .captureReported:
+            case .streamPublished, .streamUnpublished, .subscriptionConnected, .receivingEnded, .subscriptionEnded,
+                .captureReported, .iceConnectionStateChanged:
                 break
             }
         }

@@ -8,6 +8,8 @@ actor StreamFollower {
     private let offerer: Offerer?
     private let receives: Bool
     private var wasConnected = false
+    /// Whether a stream is there now.
+    private var isReceiving = false
     /// Whether there is nothing to wait for.
     private var isHopeless = false
     private let sink: WatchSink
@@ -28,7 +30,9 @@ actor StreamFollower {
         for await event in session.events {
             switch event {
             case .streamPublished(let name): if !receives { await follow([name]) }
-            case .subscriptionConnected: wasConnected = true
+            case .subscriptionConnected:
+                wasConnected = true
+                isReceiving = true
             case .subscriptionEnded(_, let reason):
                 if subscriber != nil {
                     Terminal.note(
@@ -36,7 +40,16 @@ actor StreamFollower {
                 }
                 await keepFigures()
                 subscriber = nil
+                isReceiving = false
                 await receiveOrFollow()
+            case .receivingEnded(_, let error):
+                Terminal.note("emisora watch: \(error)", as: "receiving.ended", .error)
+                // What flows goes on; without it there is nothing to wait for.
+                isHopeless = !isReceiving
+            case .iceConnectionStateChanged(_, _, .disconnected, let reason):
+                Terminal.note("The path to the publisher is interrupted: \(reason)", as: "path.interrupted", .warning)
+            case .selectedCandidatePairChanged(_, _, let pair):
+                Terminal.note("Path to the publisher: \(pair.text)", as: "path.selected")
             case .iceServerFailed(let url, let reason):
                 Terminal.note("\(url): \(reason)", as: "iceServer.failed", .warning, ["url": .text(url)])
             case .serverReported(let text): Terminal.note(text, as: "server.reported")

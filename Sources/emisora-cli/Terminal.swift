@@ -1,13 +1,16 @@
+import Emisora
 import EmisoraOperations
 import EmisoraSignalingServer
 import Glibc
 import Synchronization
 
 /// Standard output for results, standard error for everything that a person watches.
+///
+/// What peers, servers and drivers say may be part of all of it: nothing leaves here that steers a terminal.
 enum Terminal {
-    /// One line on standard output.
-    static func result(_ line: String) {
-        write(line + "\n", to: STDOUT_FILENO)
+    /// One or more lines on standard output.
+    static func result(_ text: String) {
+        write(text.terminalLines + "\n", to: STDOUT_FILENO)
     }
 
     private static let log = Mutex(makeLog(LogSettings()))
@@ -19,7 +22,7 @@ enum Terminal {
 
     private static func makeLog(_ settings: LogSettings) -> Log {
         Log(format: settings.format, level: settings.level, unixTime: UnixClock.now) { line in
-            write(line + "\n", to: STDERR_FILENO)
+            write(line.terminalLine + "\n", to: STDERR_FILENO)
         }
     }
 

@@ -64,7 +64,7 @@ def test_messages_of_all_kinds_come_back(server, echo, browser):
     # The page closes one channel, the program another; each side hears of it.
     browser.evaluate("loose.close()")
     browser.wait_for("loose.readyState === 'closed'", 60, "the end of the channel that the page closed")
-    echo.wait_for_text("loose: closed")
+    echo.wait_for_text(r'"loose" of \S+: closed')
     browser.evaluate("plain.send('close')")
     browser.wait_for("plain.readyState === 'closed'", 60, "the end of the channel that the program closed")
     # Streams serve again.

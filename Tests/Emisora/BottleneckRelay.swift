@@ -10,14 +10,25 @@ import Synchronization
 /// for the other side. What goes to the subscriber passes at a limited rate through a queue of limited length.
 final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
     // Invariant behind `@unchecked Sendable`: `shared` is a mutex; everything else is touched on the loop's thread only.
+    /// How a path goes bad at once.
+    enum Fault: CaseIterable {
+        /// Nine of ten packets of media to the subscriber are lost; checks, reports and the way back are as they were.
+        case media
+        /// Nothing gets through, either way.
+        case everything
+    }
+
     struct Shared {
         var rate: DataRate?
+        var fault: Fault?
         /// By how much pictures are held up at the least …
         var pictureDelay: Duration = .zero
         /// … and by how much more at the most, by chance, in their order; sound is not.
         var pictureJitter: Duration = .zero
         var publisher: SocketAddress?
         var subscriber: SocketAddress?
+        /// The first of those that go by the relay.
+        var subscription: String?
         var forwarded = 0
         var lost = 0
     }
@@ -36,6 +47,7 @@ final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
     private var waiting: [(due: Instant, bytes: [UInt8])] = []
     private var busyUntil = Instant.zero
     private var lastPictureDue = Instant.zero
+    private var mediaPackets = 0
     /// Larger datagrams than sound takes.
     private static let pictureByteCount = 300
 
@@ -53,7 +65,8 @@ final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
             queue([UInt8](copyingBytes: datagram.bytes))
         }
         let second = try UDPSocket(binding: any, on: loop) { [unowned self] datagram, _, _ in
-            guard let publisher = shared.withLock({ $0.publisher }) else { return }
+            let (publisher, fault) = shared.withLock { ($0.publisher, $0.fault) }
+            guard let publisher, fault != .everything else { return }
             send([UInt8](copyingBytes: datagram.bytes), from: nearPublisher, to: publisher)
         }
         sockets = [first, second]
@@ -75,6 +88,7 @@ final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
     }
 
     private func queue(_ bytes: [UInt8]) {
+        guard passes(bytes) else { return }
         let now = SystemClock.now()
         let (rate, delay, jitter) = shared.withLock { ($0.rate, $0.pictureDelay, $0.pictureJitter) }
         guard let rate else {
@@ -93,6 +107,24 @@ final class BottleneckRelay: EventLoopClient, @unchecked Sendable {
         }
         busyUntil = start + .nanoseconds(Int64(bytes.count) * 8 * 1_000_000_000 / Int64(rate.bitsPerSecond))
         waiting.append((busyUntil, bytes))
+    }
+
+    private func passes(_ bytes: [UInt8]) -> Bool {
+        shared.withLock { shared in
+            switch shared.fault {
+            case nil: return true
+            case .everything: break
+            case .media:
+                // RFC 7983 and RFC 5761: which datagrams are RTP.
+                guard bytes.count > 1, (128...191).contains(bytes[0]), !(192...223).contains(bytes[1]) else {
+                    return true
+                }
+                mediaPackets += 1
+                if mediaPackets % 10 == 0 { return true }
+            }
+            shared.lost += 1
+            return false
+        }
     }
 
     func turnDidEnd(now: Instant) {
@@ -125,15 +157,26 @@ final class RelayedChannel: SignalingChannel {
     static let sessionOptions = Session.Options(addresses: .loopback, usesTCPCandidates: false)
     private let inner: LoopbackChannel
     private let relay: BottleneckRelay
+    private let onlyFirst: Bool
 
-    private init(_ inner: LoopbackChannel, _ relay: BottleneckRelay) {
+    private init(_ inner: LoopbackChannel, _ relay: BottleneckRelay, _ onlyFirst: Bool) {
         self.inner = inner
         self.relay = relay
+        self.onlyFirst = onlyFirst
     }
 
-    static func pair(_ relay: BottleneckRelay) -> (RelayedChannel, RelayedChannel) {
+    /// - Parameter onlyFirst: further subscriptions go directly.
+    static func pair(_ relay: BottleneckRelay, onlyFirst: Bool = false) -> (RelayedChannel, RelayedChannel) {
         let (first, second) = LoopbackChannel.pair()
-        return (RelayedChannel(first, relay), RelayedChannel(second, relay))
+        return (RelayedChannel(first, relay, onlyFirst), RelayedChannel(second, relay, onlyFirst))
+    }
+
+    private func goesDirectly(_ subscription: String) -> Bool {
+        let first = relay.shared.withLock { shared in
+            shared.subscription = shared.subscription ?? subscription
+            return shared.subscription
+        }
+        return onlyFirst && first != subscription
     }
 
     func open(onEvent: @escaping @Sendable (SignalingClientEvent) -> Void) { inner.open(onEvent: onEvent) }
@@ -141,6 +184,9 @@ final class RelayedChannel: SignalingChannel {
 
     func send(_ message: SignalingMessage) {
         switch message {
+        case .subscribe(let subscription, _, _) where goesDirectly(subscription),
+            .answer(let subscription, _) where goesDirectly(subscription):
+            inner.send(message)
         case .subscribe(let subscription, let stream, let sdp):
             let (text, address) = Self.moved(sdp, to: relay.nearPublisher)
             relay.shared.withLock { $0.subscriber = address }

@@ -51,6 +51,24 @@ import Testing
         #expect(throws: DataChannel.Failure.notOpen(.closed)) { try call.channel.send(.text("too late")) }
     }
 
+    @Test func aPublisherTellsItsViewersChannelsApart() async throws {
+        let call = try await Call()
+        #expect(try Subscriber().makeDataChannel(label: "early").connectionID == nil)
+        let other = Subscriber()
+        _ = try other.makeDataChannel(label: "of another")
+        var incoming = call.publisher.dataChannels.makeAsyncIterator()
+        try await call.receiving.subscribe(other, to: "robot")
+        let stranger = try #require(await incoming.next())
+        _ = try call.subscriber.makeDataChannel(label: "second")
+        let second = try #require(await incoming.next())
+        let connection = try #require(call.remote.connectionID)
+        #expect([stranger.label, second.label] == ["of another", "second"])
+        #expect(second.connectionID == connection)
+        #expect(stranger.connectionID != nil && stranger.connectionID != connection)
+        #expect(call.channel.connectionID == connection, "both sides call it the same")
+        await call.end()
+    }
+
     @Test func aSlowReaderHoldsTheSenderBackInsteadOfLosingAnything() async throws {
         let call = try await Call()
         let size = 100_000

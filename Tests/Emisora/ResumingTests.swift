@@ -43,6 +43,7 @@ import Testing
         func send(_ message: SignalingMessage) {
             state.withLock { $0.sent.append(message) }
             switch message {
+            case .receive(let stream): say(.message(.receiving(stream: stream)))
             case .publish(let stream, let properties):
                 state.withLock { $0.properties = properties }
                 say(
@@ -158,6 +159,29 @@ import Testing
         #expect(channel.properties?.hasVideo == false)
         #expect(channel.takeSent().map(\.type) == ["updateStream"])
         await session.disconnect()
+    }
+
+    @Test(arguments: ["studio", nil])
+    func aReceiversNameThatAnotherTookMeanwhileIsToldOnce(_ lost: String?) async throws {
+        var (session, channel, events) = try await Self.session()
+        let kept: String? = lost == nil ? "studio" : nil
+        let subscribers = [Subscriber(), Subscriber(), Subscriber()]
+        try await session.receive(subscribers[0], as: lost)
+        try await session.receive(subscribers[1], as: kept)
+        channel.lose()
+        channel.welcome("me")
+        _ = await Self.next(&events)
+        #expect(await Self.next(&events) == "reconnected")
+        let refusal = SignalingError(.streamTaken, "Another has it.", inReplyTo: "receive", stream: lost)
+        for _ in 0..<2 { channel.say(.message(.error(refusal))) }
+        guard
+            case .receivingEnded(lost, .refused(code: "streamTaken", message: "Another has it.")) = await events.next()
+        else { throw SessionError.invalidState("not told") }
+        // It is free to be asked for again, and the other one is ours still.
+        try await session.receive(subscribers[2], as: lost)
+        await #expect(throws: SessionError.self) { try await session.receive(Subscriber(), as: kept) }
+        await session.disconnect()
+        #expect(await Self.next(&events) == "ended(The session was closed.)")
     }
 
     @Test func aSessionThatMayNotTryAgainEndsWithItsReason() async throws {

@@ -132,3 +132,34 @@ def test_a_thousand_joins_and_leaves_leave_nothing_behind(started):
     assert len(times) == 900
     # On a machine that is busy otherwise, what a bare request takes counts, too.
     assert p95 < max(0.1, 8 * floor95)
+
+
+def test_what_http_clients_began_goes_on_without_the_server_and_leaves_no_ghost(started, tmp_path):
+    options = ("--resume-key-file", tmp_path / "key", "--grace", "2")
+    server = started(Server, 0, options=options)
+    publisher = started(Process, "publish", server.room("demo"), "--video", "pattern", "--size", "320x240")
+    publisher.wait_for_text("Publishing")
+    receiver = started(
+        Process, "watch", server.room("demo"), "--receive", "--stream", "studio", "--frames", "450", "--timeout", "90")
+    receiver.wait_for_text("waiting for an encoder")
+    encoder = started(
+        Process, "publish", server.http("/whip/demo/studio"), "--video", "pattern", "--size", "320x240")
+    players = [
+        started(Process, "watch", server.http("/whep/demo/main"), "--frames", frames, "--timeout", "90")
+        for frames in ("450", "100000")]
+    publisher.wait_for_text("A viewer joined; 2 now", 30)
+    encoder.wait_for_text("A viewer joined", 30)
+
+    server.kill()
+    started(Server, server.port, options=options)
+    for process in (publisher, receiver):
+        process.wait_for_text("signaling server is back", 10)
+    # Twelve of their fifteen seconds at least come after it: more than what one side alone has named to the server lasts.
+    assert players[0].wait(90) == 0, players[0].stderr()
+    assert receiver.wait(90) == 0, receiver.stderr()
+    assert "stream ended" not in receiver.stderr() + players[0].stderr()
+    publisher.wait_for_text("A viewer left", 10)
+    assert publisher.stderr().count("A viewer left") == 1, "the one that said goodbye itself"
+    # The other says nothing any more; nobody is there to say it for it.
+    players[1].kill()
+    publisher.wait_for_text(r"A viewer left \([^)]*\); 0 now", 60)

@@ -63,8 +63,8 @@ final class ResumptionWorld {
         }
     }
 
-    func join(_ name: String, room: String = "demo") {
-        let connection = directory.connect(allowedRoom: room)
+    func join(_ name: String, room: String = "demo", from address: IPAddress? = nil) {
+        let connection = directory.connect(allowedRoom: room, from: address)
         var client = clients[name] ?? Client()
         client.connection = connection
         client.isClosed = false
@@ -387,6 +387,52 @@ final class ResumptionWorld {
         #expect(world.directory.liveRooms.map(\.name) == ["other"])
     }
 
+    @Test func anAddressHasItsOwnLongestAwayGoAndNobodyElses() throws {
+        var limits = ServerLimits()
+        limits.connectionsPerAddress = 2
+        let world = World(limits: limits)
+        let home = try #require(IPAddress("192.0.2.1"))
+        let crowd = try #require(IPAddress("2001:db8::1"))
+        let neighbour = try #require(IPAddress("2001:db8::2"))
+        world.join("viewer", from: home)
+        world.lose("viewer")
+        for (name, address) in [("one", crowd), ("two", neighbour), ("three", crowd), ("four", crowd)] {
+            world.pass(.milliseconds(10))
+            world.join(name, from: address)
+            world.lose(name)
+        }
+        #expect(world.participants == 3)
+        // These are waited for still.
+        for name in ["viewer", "three", "four"] {
+            world.join(name, from: home)
+            #expect(world.participants == 3)
+        }
+        world.join("two", from: crowd)
+        #expect(world.participants == 4)
+        world.lose("four")
+        #expect(world.participants == 4)
+        world.pass(.seconds(10))
+        #expect(world.participants == 3)
+    }
+
+    @Test func whoComesBackAndGoesAgainIsCountedOnce() throws {
+        var limits = ServerLimits()
+        limits.connectionsPerAddress = 2
+        let world = World(limits: limits)
+        let home = try #require(IPAddress("192.0.2.1"))
+        world.join("still", from: home)
+        world.lose("still")
+        for _ in 0..<5 {
+            world.join("restless", from: home)
+            world.lose("restless")
+        }
+        #expect(world.participants == 2)
+        for name in ["still", "restless"] {
+            world.join(name, from: home)
+            #expect(world.participants == 2)
+        }
+    }
+
     @Test func withoutAGraceTimeNobodyIsWaitedFor() {
         var limits = ServerLimits()
         limits.resumeGrace = .zero
@@ -500,6 +546,27 @@ final class ResumptionWorld {
         world.join("receiver")
         #expect(world.directory.receivedStream(in: "demo", named: "studio") == "studio")
         #expect(world.directory.receivedStream(in: "demo", named: "anything") == nil)
+    }
+
+    @Test func aNameThatAnotherTookMeanwhileIsToldAndNotAskedForAgain() {
+        let world = World()
+        world.join("receiver")
+        world.say(.receive(stream: "studio"), "receiver")
+        world.say(.receive(stream: nil), "receiver")
+        world.lose("receiver")
+        world.join("other")
+        world.say(.receive(stream: "studio"), "other")
+        _ = world.told("receiver")
+        world.join("receiver")
+        let refusals = world.told("receiver").compactMap { if case .error(let error) = $0 { error } else { nil } }
+        #expect(refusals.map(\.code) == [.streamTaken])
+        #expect(refusals.map(\.stream) == ["studio"])
+        #expect(refusals.map(\.inReplyTo) == ["receive"])
+        world.say(.leave, "other")
+        world.restart()
+        world.join("receiver")
+        #expect(world.told("receiver").contains(.receiving(stream: nil)))
+        #expect(world.directory.receivedStream(in: "demo", named: nil) == "main")
     }
 
     // MARK: Who is let back

@@ -135,11 +135,32 @@ import Testing
         let publisher = try world.publisher()
         let (id, subscription) = try world.post(publisher)
         try world.say(.answer(subscription: subscription, sdp: Self.trickling), publisher)
-        world.now = world.now + .seconds(10)
-        world.core.handleTimeout(now: world.now)
+        let candidate = Self.candidate("candidate:1 1 udp 1 192.0.2.1 9 typ host")
+        try world.say(.candidate(subscription: subscription, candidate: candidate), publisher)
+        let bound = world.now + .seconds(2)
+        #expect(world.core.nextDeadline == bound)
+        world.core.handleTimeout(now: bound - .milliseconds(1))
+        try world.drain()
+        #expect(world.responses[id] == nil)
+        world.core.handleTimeout(now: bound)
+        try world.drain()
+        let response = try #require(world.responses[id])
+        #expect(response.status == 201)
+        #expect(String(decoding: response.body, as: UTF8.self).contains("a=\(candidate.candidate)\r\n"))
+        #expect(world.core.nextDeadline == nil)
+    }
+
+    @Test func anAnswerThatCameLateWaitsForCandidatesNoLongerThanTheClientDoes() throws {
+        var world = World()
+        let publisher = try world.publisher()
+        let (id, subscription) = try world.post(publisher)
+        let end = world.now + .seconds(10)
+        world.now = world.now + .seconds(9)
+        try world.say(.answer(subscription: subscription, sdp: Self.trickling), publisher)
+        #expect(world.core.nextDeadline == end)
+        world.core.handleTimeout(now: end)
         try world.drain()
         #expect(world.responses[id]?.status == 201)
-        #expect(world.core.nextDeadline == nil)
     }
 
     @Test func iceServersAreHandedOutToWhoJoinsAndToPlayers() throws {

@@ -11,7 +11,7 @@ func echo(_ channel: DataChannel) async {
             await channel.bufferedAmountLow(threshold: 1_000_000)
             try channel.send(message)
         } catch {
-            print("\(channel.label): \(error)")
+            print("\(String(reflecting: channel.label)): \(error)")
         }
     }
 }
@@ -27,7 +27,8 @@ do {
         for await channel in publisher.dataChannels {
             Task {
                 await echo(channel)
-                print("\(channel.label): closed")
+                // Quoted: a peer's text is not to steer the terminal.
+                print("\(String(reflecting: channel.label)) of \(channel.connectionID ?? "nobody"): closed")
             }
         }
     }

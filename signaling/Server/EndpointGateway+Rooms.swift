@@ -19,6 +19,12 @@ extension EndpointGateway {
         case .answer(id, let sdp):
             guard session.exchange != nil, session.exchange?.held == nil else { return }
             if SessionDescriptionText.tricklesOn(sdp) {
+                // Well before an HTTP client gives up: a side that waits for a STUN or TURN server that does not answer
+                // has candidates that may do, and those of its own that are missing show in its checks.
+                let bound = now + gatheringTimeout
+                if let deadline = session.exchange?.deadline, bound < deadline {
+                    sessions[id]?.exchange?.deadline = bound
+                }
                 sessions[id]?.exchange?.held = (sdp, [])
             } else {
                 deliver(sdp, to: id, directory: &directory)
@@ -109,7 +115,6 @@ extension EndpointGateway {
     mutating func handleTimeout(directory: inout Directory, now: Instant) {
         for (id, session) in sessions {
             guard let exchange = session.exchange, exchange.deadline <= now else { continue }
-            // A side that waits for a STUN or TURN server that does not answer has candidates that may do.
             if let held = exchange.held {
                 deliverHeld(held, to: id, directory: &directory)
                 continue

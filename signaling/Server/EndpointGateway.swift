@@ -14,6 +14,7 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     private var random: Random
     private let answerTimeout: Duration
+    let gatheringTimeout: Duration
     private let limits: ServerLimits
     private let access: AccessPolicy
     private let iceServers: ICEServerList
@@ -22,15 +23,18 @@ struct EndpointGateway<Random: RandomNumberGenerator & Sendable>: Sendable {
     /// For sessions that are to begin; what goes on in one is bounded by its own.
     private var beginnings = SiteAllowances()
     private var responses: [(HTTPResponse, HTTPRequestID)] = []
+    /// Of whatever happens next: what the rooms say comes without a time of its own.
+    var now = Instant.zero
 
     init(
-        random: Random, answerTimeout: Duration, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
-        iceServers: ICEServerList = ICEServerList()
+        random: Random, answerTimeout: Duration, gatheringTimeout: Duration, limits: ServerLimits = ServerLimits(),
+        access: AccessPolicy = .open, iceServers: ICEServerList = ICEServerList()
     ) {
         self.random = random
         self.access = access
         self.iceServers = iceServers
         self.answerTimeout = answerTimeout
+        self.gatheringTimeout = gatheringTimeout
         self.limits = limits
     }
 

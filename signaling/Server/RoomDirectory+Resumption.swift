@@ -73,6 +73,15 @@ extension RoomDirectory {
         if away.count >= limits.connections, let longest = away.min(by: { $0.value.until < $1.value.until })?.key {
             disconnect(longest)
         }
+        if let site = participant.site {
+            // As many as an address may have connections; those of others are none of its business.
+            if absentees.count(from: site) >= limits.connectionsPerAddress,
+                let longest = absentees.oldest(where: { $0.site == site })
+            {
+                disconnect(longest)
+            }
+            absentees.enter(connection, from: site, now: now)
+        }
         touch(connection)
         waitFor(connection, since: lastArrival, now: now)
     }
@@ -163,6 +172,7 @@ extension RoomDirectory {
         let wasAway = away[old] != nil
         let wasHere = participants[old]?.home == .here
         movesAnnounced(old, to: new)
+        absentees.leave(old)
         var held = away.removeValue(forKey: old)?.held.messages ?? []
         outputs = outputs[nextOutput...].filter { output in
             switch output {
@@ -175,9 +185,11 @@ extension RoomDirectory {
         }
         nextOutput = 0
         if let allowedRoom = participants[new]?.allowedRoom { participants[old]?.allowedRoom = allowedRoom }
+        let site = participants[new]?.site
         participants[new] = participants.removeValue(forKey: old)
         participants[new]?.home = .here
         participants[new]?.isAwayElsewhere = false
+        participants[new]?.site = site
         rooms[room]?.replace(old, by: new)
         for (key, claim) in claims where claim.connection == old { claims[key]?.connection = new }
         if !wasAway, wasHere {
@@ -337,6 +349,7 @@ extension RoomDirectory {
 
     mutating func forgetAbsence(of connection: ConnectionID) {
         away[connection] = nil
+        absentees.leave(connection)
         for (key, claim) in claims where claim.connection == connection { claims[key] = nil }
     }
 

@@ -8,7 +8,8 @@ extension RoomDirectory {
         if let stream { try Self.check(name: stream, "stream", inReplyTo: message.type) }
         guard participants[connection]?.grant?.mayReceive(stream) == true else {
             throw SignalingError(
-                .notAllowed, "Your token does not let you receive this stream from encoders.", inReplyTo: message.type)
+                .notAllowed, "Your token does not let you receive this stream from encoders.", inReplyTo: message.type,
+                stream: stream)
         }
         for absent in rooms[room]?.receivers ?? [] where absent.stream == stream && isAbsent(absent.connection) {
             touch(absent.connection)
@@ -20,12 +21,15 @@ extension RoomDirectory {
                 throw SignalingError(
                     .streamTaken,
                     "Another participant receives \(stream.map { "streams named \"\($0)\"" } ?? "any stream") here.",
-                    inReplyTo: message.type)
+                    inReplyTo: message.type, stream: stream)
             }
         } else {
             guard receivers.count < limits.streamsPerRoom,
                 receivers.count(where: { $0.connection == connection }) < limits.streamsPerParticipant
-            else { throw SignalingError(.limitReached, "No more receivers are taken here.", inReplyTo: message.type) }
+            else {
+                throw SignalingError(
+                    .limitReached, "No more receivers are taken here.", inReplyTo: message.type, stream: stream)
+            }
             rooms[room]?.receivers.append((stream, connection))
         }
         outputs.append(.send(.receiving(stream: stream), to: connection))

@@ -63,6 +63,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         var token: BearerToken?
         var grant: Grant?
         var room: String?
+        /// Where it is connected from: see ``IPAddress/site``; `nil`: not by a socket of its own.
+        var site: IPAddress?
         /// It has the secret with which it can come back.
         var isResumable = false
         /// Which arrival in a room it was, of all.
@@ -86,6 +88,8 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     var participants: [ConnectionID: Participant] = [:]
     var rooms: [String: Room] = [:]
     var away: [ConnectionID: Away] = [:]
+    /// Those of them whose address is known.
+    var absentees = Strangers<ConnectionID>()
     var claims: [ClaimKey: Claim] = [:]
     var counters = RoomCounters()
     var expulsions = Expulsions()
@@ -112,11 +116,12 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     /// A new connection; `allowedRoom` is the room of its URL, `grant` what it may do, where that was judged already.
     mutating func connect(
-        allowedRoom: String?, token: BearerToken? = nil, grant: Grant? = nil
+        allowedRoom: String?, from address: IPAddress? = nil, token: BearerToken? = nil, grant: Grant? = nil
     ) -> ConnectionID {
         let connection = makeConnection()
         participants[connection] = Participant(
-            id: SignalingProtocol.makeIdentifier(using: &random), allowedRoom: allowedRoom, token: token, grant: grant)
+            id: SignalingProtocol.makeIdentifier(using: &random), allowedRoom: allowedRoom, token: token, grant: grant,
+            site: address?.site)
         return connection
     }
 

@@ -24,6 +24,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     struct Settings: Sendable {
         /// How long an HTTP client waits for the other side's answer.
         var answerTimeout: Duration = .seconds(10)
+        /// How long after its answer the other side may find candidates that go with it.
+        var gatheringTimeout: Duration = .seconds(2)
         var limits = ServerLimits()
         var access = AccessPolicy.open
         var origins = OriginPolicy.any
@@ -66,7 +68,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         // A generator is a value: two copies of a seeded one would make the same ids, in tests only, and these two
         // make ids of different things.
         endpoints = EndpointGateway(
-            random: random, answerTimeout: settings.answerTimeout, limits: settings.limits,
+            random: random, answerTimeout: settings.answerTimeout, gatheringTimeout: settings.gatheringTimeout,
+            limits: settings.limits,
             access: settings.access, iceServers: settings.iceServers)
     }
 
@@ -75,9 +78,13 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     /// A websocket connection to `/room`; name and token are checked when the client joins, so that it gets a typed
     /// error.
     ///
-    /// - Parameter token: What came with the request for the connection.
-    mutating func opened(room: String, token: BearerToken? = nil, now: Instant) -> ConnectionID {
-        let connection = directory.connect(allowedRoom: room, token: token)
+    /// - Parameters:
+    ///   - address: Where it comes from.
+    ///   - token: What came with the request for the connection.
+    mutating func opened(
+        room: String, from address: IPAddress? = nil, token: BearerToken? = nil, now: Instant
+    ) -> ConnectionID {
+        let connection = directory.connect(allowedRoom: room, from: address, token: token)
         allowances[connection] = Allowance(settings.limits, now: now)
         backlogs[connection] = Backlog(limit: settings.limits.backlogBytes)
         joinDeadlines[connection] = now + settings.limits.strangerTimeout
@@ -85,6 +92,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     mutating func received(_ message: [UInt8], from connection: ConnectionID, now: Instant) {
+        endpoints.now = now
         guard spendAllowance(of: connection, bytes: message.count, now: now) else { return }
         do {
             let message = try SignalingMessage(json: message)
@@ -129,6 +137,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         backlogs[connection] = nil
         signalBudgets[connection] = nil
         joinDeadlines[connection] = nil
+        endpoints.now = now
         directory.lost(connection, now: now)
         settle()
     }
@@ -179,6 +188,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     // MARK: HTTP
 
     mutating func requested(_ request: HTTPRequest, id: HTTPRequestID, now: Instant) {
+        endpoints.now = now
         guard settings.hosts.allows(request.host) else {
             return outputs.append(.respond(.misdirected, to: id))
         }
@@ -247,6 +257,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     mutating func handleTimeout(now: Instant) {
+        endpoints.now = now
         endpoints.handleTimeout(directory: &directory, now: now)
         directory.handleTimeout(now: now)
         for (connection, deadline) in joinDeadlines where deadline <= now {

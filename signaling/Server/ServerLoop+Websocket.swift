@@ -60,7 +60,8 @@ extension ServerLoop {
 
     func established(_ socket: OpaquePointer) {
         let upgrade = upgrades.removeValue(forKey: socket)
-        let connection = core.opened(room: upgrade?.room ?? "", token: upgrade?.token, now: .monotonic)
+        let connection = core.opened(
+            room: upgrade?.room ?? "", from: gate.address(of: socket), token: upgrade?.token, now: .monotonic)
         sockets[socket] = Socket(connection: connection)
         socketOfConnection[connection] = socket
         gate.became(stranger: socket, now: .monotonic)

@@ -20,6 +20,10 @@ public final class DataChannel: Sendable {
     public let label: String
     public let options: Options
 
+    /// What tells one peer's channels from another's: the same text for all channels of one connection, and for no other
+    /// of the session. `nil` before there is a connection.
+    public var connectionID: String? { state.withLock { $0.link?.connectionID } }
+
     /// What users of the channel see; the network thread changes it.
     struct State {
         var readyState = ReadyState.connecting

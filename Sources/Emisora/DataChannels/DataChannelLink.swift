@@ -12,14 +12,18 @@ final class DataChannelLink: @unchecked Sendable {
     private static let unreadLimit = 1_048_576
 
     private let loop: EventLoop
+    let connectionID: String
     private let onIncoming: @Sendable (DataChannel) -> Void
     private weak var engine: Engine?
     private var channels: [DataChannelID: DataChannel] = [:]
     private var ids: [ObjectIdentifier: DataChannelID] = [:]
     private let unread = Atomic<Int>(0)
 
-    init(loop: EventLoop, engine: Engine, onIncoming: @escaping @Sendable (DataChannel) -> Void) {
+    init(
+        loop: EventLoop, engine: Engine, connectionID: String, onIncoming: @escaping @Sendable (DataChannel) -> Void
+    ) {
         self.loop = loop
+        self.connectionID = connectionID
         self.engine = engine
         self.onIncoming = onIncoming
     }

@@ -33,7 +33,7 @@ extension SessionCore {
             if let subscriber {
                 try begin(subscriber, id: id)
                 // Not before: one that is in use has its channels by another connection.
-                if hasChannels.1 || !hasChannels.0 { attach(subscriber.channels, to: peer) }
+                if hasChannels.1 || !hasChannels.0 { attach(subscriber.channels, to: peer, id: id) }
                 let reception = Reception(subscriber: subscriber, peer: peer, now: now)
                 hub.add(reception)
                 let stream = publisher?.name ?? SignalingProtocol.defaultStream
@@ -41,7 +41,7 @@ extension SessionCore {
             }
             if let publisher, let publication {
                 // A connection has one set of channels; who takes what the peer sends has it.
-                if hasChannels.0, !hasChannels.1 { attach(publisher, to: peer) }
+                if hasChannels.0, !hasChannels.1 { attach(publisher, to: peer, id: id) }
                 publications[publisher.name]?.peers[id] = peer
                 publication.fanout.add(peer, id: id, now: now)
             }

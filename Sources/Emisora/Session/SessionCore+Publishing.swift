@@ -95,7 +95,7 @@ extension SessionCore {
                 media: Self.media(of: publisher), hasDataChannels: publisher.options.usesDataChannels,
                 sockets: .shared, owner: self, now: now)
         else { return channel.send(.bye(subscription: id, reason: .tooManySubscribers)) }
-        if publisher.options.usesDataChannels { attach(publisher, to: peer) }
+        if publisher.options.usesDataChannels { attach(publisher, to: peer, id: id) }
         do throws(SDPError) {
             if offer.isEmpty {
                 channel.send(.offer(subscription: id, sdp: try peer.engine.makeOffer()))
@@ -112,10 +112,9 @@ extension SessionCore {
     }
 
     /// Channels of the peer are shown to the publisher.
-    func attach(_ publisher: Publisher, to peer: Peer) {
-        peer.dataChannels = DataChannelLink(loop: loop, engine: peer.engine) { [channels = publisher.channels] in
-            channels.accept($0)
-        }
+    func attach(_ publisher: Publisher, to peer: Peer, id: String) {
+        let channels = publisher.channels
+        peer.dataChannels = DataChannelLink(loop: loop, engine: peer.engine, connectionID: id) { channels.accept($0) }
     }
 
     static func media(of publisher: Publisher) -> [PeerConfiguration.Media] {
@@ -162,7 +161,7 @@ extension SessionCore {
             channel.send(.bye(subscription: id, reason: .bye))
             endDelivery(id, reason: reason, now: now)
         case .stateChanged, .remoteSourceEnded, .localCandidate, .selectedPathChanged, .localAddressLost,
-            .connectionWanted:
+            .connectionWanted, .iceStateChanged:
             break
         }
     }

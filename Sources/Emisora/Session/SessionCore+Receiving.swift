@@ -52,11 +52,20 @@ extension SessionCore {
         completeReceive(stream, attempt: nil, .success(()))
     }
 
-    /// The server refused a registration; which one it does not say, so all that wait for one fail.
-    func failReceives(_ error: SessionError) {
-        for (stream, receiver) in receivers where receiver.registered != nil {
-            completeReceive(stream, attempt: nil, .failure(error))
+    /// The server refused a registration: one that is waited for, or one that somebody else took while we were away.
+    ///
+    /// - Parameter stream: `nil`: that of streams of any name, or one of a server that does not say which.
+    func failReceive(_ stream: String?, _ error: SessionError) {
+        guard let receiver = receivers[stream] else {
+            guard stream == nil else { return }
+            for (stream, receiver) in receivers where receiver.registered != nil {
+                completeReceive(stream, attempt: nil, .failure(error))
+            }
+            return
         }
+        guard receiver.registered == nil else { return completeReceive(stream, attempt: nil, .failure(error)) }
+        receivers[stream] = nil
+        emit(.receivingEnded(stream: stream, error))
     }
 
     /// - Parameter attempt: Whose end it is; `nil`: of whichever waits.
@@ -103,7 +112,7 @@ extension SessionCore {
             }
             receivers[name]?.waiting = nil
             let reception = Reception(subscriber: subscriber, peer: peer, now: now)
-            attach(subscriber.channels, to: peer)
+            attach(subscriber.channels, to: peer, id: id)
             hub?.add(reception)
             subscriptions[id] = Subscription(stream: stream, reception: reception)
             channel.send(.answer(subscription: id, sdp: answer))

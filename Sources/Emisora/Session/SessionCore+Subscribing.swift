@@ -39,7 +39,7 @@ extension SessionCore {
         do {
             try begin(subscriber, id: id)
             // Not before: one that is in use has its channels by another connection.
-            attach(subscriber.channels, to: peer)
+            attach(subscriber.channels, to: peer, id: id)
             let offer = offerer == .publisher ? "" : try peer.engine.makeOffer()
             hub.add(reception)
             subscriptions[id] = Subscription(stream: stream, reception: reception, answered: completion)
@@ -54,8 +54,10 @@ extension SessionCore {
     }
 
     /// Channels that wait are opened, and those of the peer are shown.
-    func attach(_ channels: DataChannelSet, to peer: Peer) {
-        let link = DataChannelLink(loop: loop, engine: peer.engine) { [weak channels] in channels?.accept($0) }
+    func attach(_ channels: DataChannelSet, to peer: Peer, id: String) {
+        let link = DataChannelLink(loop: loop, engine: peer.engine, connectionID: id) { [weak channels] in
+            channels?.accept($0)
+        }
         peer.dataChannels = link
         channels.attach(link)
     }
@@ -146,7 +148,7 @@ extension SessionCore {
             endSubscription(
                 id, reason: "The publisher ended the stream.", error: .system("The publisher ended the stream."))
         case .stateChanged, .keyFrameNeeded, .layerKeyFrameNeeded, .targetBitrateChanged, .localCandidate,
-            .selectedPathChanged, .localAddressLost, .connectionWanted:
+            .selectedPathChanged, .localAddressLost, .connectionWanted, .iceStateChanged:
             break
         }
     }

@@ -251,7 +251,7 @@ final class SessionCore: @unchecked Sendable {
         } else if let id = error.subscription, subscriptions[id] != nil {
             endSubscription(id, reason: error.message, error: refusal)
         } else if error.inReplyTo == "receive" {
-            failReceives(refusal)
+            failReceive(error.stream, refusal)
         } else if error.inReplyTo == "publish" || error.code == .streamTaken {
             for name in publications.keys.sorted() {
                 if publications[name]?.isAnnounced == false {

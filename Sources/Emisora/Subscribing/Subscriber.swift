@@ -164,6 +164,8 @@ final class Reception: TurnParticipant {
     func advance(now: Instant) {
         let isWanted = subscriber.subscribesToVideo
         while let frame = peer.engine.pollVideoFrame(now: now) {
+            lastPictureAt = now
+            guard subscriber.options.decodes else { continue }
             guard isWanted, frame.isKeyFrame || !awaitsKeyFrame else {
                 awaitsKeyFrame = true
                 continue
@@ -178,7 +180,7 @@ final class Reception: TurnParticipant {
     /// The player's beat: what is heard is fetched every 20 ms, whether packets come or not.
     func turn(now: Instant) {
         while let due = nextAudioAt, due <= now {
-            if let output = peer.engine.popAudio(now: due), subscriber.subscribesToAudio {
+            if let output = peer.engine.popAudio(now: due), subscriber.subscribesToAudio, subscriber.options.decodes {
                 subscriber.audio.push(output, timestamp: due)
             }
             // Far behind, as after a suspended machine, the beat starts anew.

@@ -33,6 +33,10 @@ extension Subscriber {
         /// before the subscription bring them anyway.
         public var usesDataChannels = false
 
+        /// Whether frames are decoded. Where not they are received and let go of: a peer that costs little, for measuring
+        /// what serving it costs.
+        package var decodes = true
+
         /// - Parameter audioChannels: other values are taken for the nearest of 1 and 2.
         public init(audioChannels: Int = 1) {
             self.audioChannels = min(2, max(1, audioChannels))

@@ -148,6 +148,7 @@ package struct SignalingMemory: Sendable {
         case .subscriptionEnded(let subscription, _): end(subscription)
         case .error(let error):
             if let subscription = error.subscription { end(subscription) }
+            if error.inReplyTo == "receive" { receives.removeAll { $0 == error.stream } }
         default: break
         }
     }

@@ -1,3 +1,4 @@
+import EmisoraCore
 import FoundationEssentials
 
 /// What an HTTP server says went wrong (RFC 9457).
@@ -23,8 +24,7 @@ package struct ProblemDetails: Decodable, Equatable, Sendable {
         }
         // Bytes of others' do not steer the terminal.
         let shown = text?.unicodeScalars.map { scalar in
-            let steers = [.control, .format].contains(scalar.properties.generalCategory)
-            return scalar.properties.isWhitespace || steers ? " " : "\(scalar)"
+            scalar.properties.isWhitespace || scalar.steersTerminals ? " " : "\(scalar)"
         }.joined().split(separator: " ").joined(separator: " ")
         guard let shown, !shown.isEmpty else { return nil }
         return String(shown.prefix(200))

@@ -7,12 +7,17 @@ package struct SignalingError: Error, Equatable, Sendable {
     package var inReplyTo: String?
     /// The subscription the refused message named.
     package var subscription: String?
+    /// The stream that the refused message named.
+    package var stream: String?
 
-    package init(_ code: Code, _ message: String, inReplyTo: String? = nil, subscription: String? = nil) {
+    package init(
+        _ code: Code, _ message: String, inReplyTo: String? = nil, subscription: String? = nil, stream: String? = nil
+    ) {
         self.code = code
         self.message = message
         self.inReplyTo = inReplyTo
         self.subscription = subscription
+        self.stream = stream
     }
 
     package struct Code: RawRepresentable, Hashable, Codable, Sendable {

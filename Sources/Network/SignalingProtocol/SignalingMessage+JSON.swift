@@ -173,7 +173,8 @@ extension SignalingMessage: Codable {
                 SignalingError(
                     try fields.decode(SignalingError.Code.self, forKey: .code), try text(.message),
                     inReplyTo: try fields.decodeIfPresent(String.self, forKey: .inReplyTo),
-                    subscription: try fields.decodeIfPresent(String.self, forKey: .subscription)))
+                    subscription: try fields.decodeIfPresent(String.self, forKey: .subscription),
+                    stream: try fields.decodeIfPresent(String.self, forKey: .stream)))
         }
     }
 
@@ -240,6 +241,7 @@ extension SignalingMessage: Codable {
             try fields.encode(error.message, forKey: .message)
             try fields.encodeIfPresent(error.inReplyTo, forKey: .inReplyTo)
             try fields.encodeIfPresent(error.subscription, forKey: .subscription)
+            try fields.encodeIfPresent(error.stream, forKey: .stream)
         }
     }
 }

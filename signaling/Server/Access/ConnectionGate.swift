@@ -25,6 +25,9 @@ struct ConnectionGate<ID: Hashable> {
     var connectionCount: Int { addresses.count }
     var strangerCount: Int { strangers.count }
 
+    /// Where a connection comes from: see ``IPAddress/site``.
+    func address(of id: ID) -> IPAddress? { addresses[id] }
+
     /// Whether another connection from `address` may be taken at all.
     func admits(_ address: IPAddress) -> Bool {
         // When all places are taken a stranger gives way, if there is one.
