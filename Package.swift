@@ -32,6 +32,7 @@ let package = Package(
         .target(
             name: "CEmisoraWebsockets", path: "Sources/C/Websockets",
             linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("crypto")]),
+        .target(name: "CEmisoraRedis", path: "Sources/C/Redis", linkerSettings: [.linkedLibrary("hiredis")]),
         .target(name: "CEmisoraLinux", path: "Sources/C/Linux"),
         .target(name: "CEmisoraJPEG", path: "Sources/C/JPEG", linkerSettings: [.linkedLibrary("turbojpeg")]),
         .target(name: "CEmisoraV4L2", path: "Sources/C/V4L2", linkerSettings: [.linkedLibrary("v4l2")]),
@@ -162,7 +163,8 @@ let package = Package(
         .target(
             name: "EmisoraSignalingServer",
             dependencies: [
-                "CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraOperations", "EmisoraSignalingProtocol",
+                "CEmisoraRedis", "CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraOperations",
+                "EmisoraSignalingProtocol",
                 "EmisoraTLS",
             ],
             path: "signaling/Server"),

@@ -129,10 +129,10 @@ class Sample(Program):
 
 
 class Server(Process):
-    def __init__(self, port=0, host="127.0.0.1", options=(), command=()):
+    def __init__(self, port=0, host="127.0.0.1", options=(), command=(), env=None):
         # Tests about tokens bring a secret; all others are about something else.
         is_open = ["--insecure-open"] if host in ("0.0.0.0", "::") and "--secret-file" not in options else []
-        super().__init__("serve", "--host", host, "--port", port, *is_open, *options, command=command)
+        super().__init__("serve", "--host", host, "--port", port, *is_open, *options, command=command, env=env)
         self.host = f"[{host}]" if ":" in host else host
         started = self.wait_for_text(rf"Signaling server at (https?)://{re.escape(self.host)}:(\d+)/")
         self.scheme, self.port = started.group(1), int(started.group(2))

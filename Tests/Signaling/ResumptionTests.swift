@@ -110,6 +110,7 @@ final class ResumptionWorld {
                 if let name = clients.first(where: { $0.value.connection == connection })?.key {
                     clients[name]?.isClosed = true
                 }
+            case .backplane: Issue.record("it stands alone")
             }
         }
     }

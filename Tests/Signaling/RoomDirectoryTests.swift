@@ -5,7 +5,12 @@ import Testing
 
 /// Ids that differ and repeat from run to run.
 struct CountingGenerator: RandomNumberGenerator, Sendable {
-    private var value: UInt64 = 0
+    private var value: UInt64
+
+    init(from value: UInt64 = 0) {
+        self.value = value
+    }
+
     mutating func next() -> UInt64 {
         value &+= 0x9E37_79B9_7F4A_7C15
         return value
@@ -24,7 +29,7 @@ struct CountingGenerator: RandomNumberGenerator, Sendable {
         while let output = directory.pollOutput() {
             switch output {
             case .send(let message, let to), .relay(let message, _, let to, _): got[to, default: []].append(message)
-            case .close: break
+            case .close, .backplane: break
             }
         }
         return got

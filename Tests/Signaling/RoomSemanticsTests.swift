@@ -287,6 +287,7 @@ import Testing
         while let output = world.directory.pollOutput() {
             switch output {
             case .close(let connection): isClosed = connection == publisher
+            case .backplane: Issue.record("it stands alone")
             case .send(let message, let connection), .relay(let message, _, let connection, _):
                 #expect(!isClosed)
                 if connection == publisher { told.append(message) } else { others.append(message) }

@@ -42,6 +42,7 @@ import Testing
                 case .hangUp(let connection): hungUp.insert(connection)
                 case .close(let connection): closed.insert(connection)
                 case .admitted(let connection): admitted.insert(connection)
+                case .backplane: Issue.record("it stands alone")
                 case .respond(let response, let id): responses[id] = response
                 }
             }

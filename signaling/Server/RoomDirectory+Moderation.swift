@@ -36,6 +36,11 @@ extension RoomDirectory {
         }
         let word = ForcedDisconnect(id: disconnect.id, reason: disconnect.reason, by: participants[connection]?.id)
         expulsions.add(word)
+        tellNodes(NodeRelay(room: room, from: word.by, to: word.id, message: .forceDisconnected(word)))
+        if node(of: target) == nil { putOut(target, word) }
+    }
+
+    mutating func putOut(_ target: ConnectionID, _ word: ForcedDisconnect) {
         if away[target] != nil {
             // It is told when it tries to come back; there is no connection that could end.
             remove(target, reason: .left)

@@ -8,12 +8,20 @@ extension RoomDirectory {
         _ message: SignalingMessage
     ) throws(SignalingError) {
         try Self.check(properties, inReplyTo: message.type)
-        guard
-            let index = rooms[room]?.streams.firstIndex(where: { $0.name == stream && $0.publisher == connection })
-        else {
+        guard !keepForName(properties, stream, of: connection) else { return }
+        guard rooms[room]?.publisher(of: stream) == connection else {
             throw SignalingError(
                 .streamNotFound, "You do not publish a stream of this name.", inReplyTo: message.type)
         }
+        change(stream, to: properties, by: connection, in: room)
+    }
+
+    mutating func change(
+        _ stream: String, to properties: StreamProperties?, by connection: ConnectionID, in room: String
+    ) {
+        guard
+            let index = rooms[room]?.streams.firstIndex(where: { $0.name == stream && $0.publisher == connection })
+        else { return }
         guard rooms[room]?.streams[index].properties != properties else { return }
         rooms[room]?.streams[index].properties = properties
         let changed = SignalingMessage.streamPropertyChanged(describe(stream, by: connection))

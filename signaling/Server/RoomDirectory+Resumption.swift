@@ -44,6 +44,7 @@ extension RoomDirectory {
 
     /// As ``handle(_:from:)``, of clients that may have been here before.
     mutating func handle(_ message: SignalingMessage, from connection: ConnectionID, now: Instant) {
+        touch(connection)
         guard case .join(let version, let room, let token, let resumption?) = message,
             let participant = participants[connection], participant.room == nil,
             let grant = access.grant(resuming: resumption, with: token ?? participant.token, in: room)
@@ -81,15 +82,26 @@ extension RoomDirectory {
             }
             absentees.enter(connection, from: site, now: now)
         }
+        touch(connection)
+        waitFor(connection, since: lastArrival, now: now)
+    }
+
+    /// - Parameter arrival: The last one of which it may have been told.
+    mutating func waitFor(_ connection: ConnectionID, since arrival: UInt64, now: Instant) {
         away[connection] = Away(
             until: now + limits.resumeGrace,
             // All of it goes out behind the welcome, and must not make a slow reader of who reads it.
-            held: HeldMessages(byteLimit: limits.backlogBytes / 2), lastArrival: lastArrival)
+            held: HeldMessages(byteLimit: limits.backlogBytes / 2), lastArrival: arrival)
         expect(now + limits.resumeGrace)
     }
 
+    var nextDeadline: Instant? {
+        [nextAbsenceDeadline, cluster?.nextDeadline].compactMap(\.self).min()
+    }
+
     mutating func handleTimeout(now: Instant) {
-        guard let deadline = nextDeadline, deadline <= now else { return }
+        handleClusterTimeout(now: now)
+        guard let deadline = nextAbsenceDeadline, deadline <= now else { return }
         for (connection, absence) in away where absence.until <= now {
             counters.countExpired()
             disconnect(connection)
@@ -99,12 +111,12 @@ extension RoomDirectory {
             outputs.append(
                 .send(.subscriptionEnded(subscription: key.subscription, reason: .signalingLost), to: claim.connection))
         }
-        nextDeadline = [away.values.lazy.map(\.until).min(), claims.values.lazy.map(\.until).min()]
+        nextAbsenceDeadline = [away.values.lazy.map(\.until).min(), claims.values.lazy.map(\.until).min()]
             .compactMap(\.self).min()
     }
 
     private mutating func expect(_ deadline: Instant) {
-        nextDeadline = min(nextDeadline ?? deadline, deadline)
+        nextAbsenceDeadline = min(nextAbsenceDeadline ?? deadline, deadline)
     }
 
     // MARK: Coming back
@@ -114,7 +126,11 @@ extension RoomDirectory {
     ) throws(SignalingError) {
         var held: [SignalingMessage] = []
         var lastArrival: UInt64?
-        if let old = participant(resumption.id, in: room) {
+        let known = participant(resumption.id, in: room)
+        var grant = grant
+        // By the client's word and by ours, since either may have missed the other's last one.
+        grant.turn = max(grant.turn, known.flatMap { participants[$0]?.grant?.turn } ?? 0) + 1
+        if let old = known {
             counters.count(away[old] == nil ? .connected : .away)
             // What a connection that only seemed to be there was told last, nobody knows.
             lastArrival = away[old]?.lastArrival ?? self.lastArrival
@@ -132,6 +148,7 @@ extension RoomDirectory {
         introduceOthers(to: connection, in: room, since: lastArrival, before: held)
         for message in held { outputs.append(.send(message, to: connection)) }
         for error in refused { refuse(error, to: connection) }
+        participants[connection]?.holdsWhatOthersSay = resumption.holdings == nil
         // A newer token may allow less.
         for stream in rooms[room]?.streams ?? [] where stream.publisher == connection && !grant.mayPublish(stream.name)
         {
@@ -149,10 +166,12 @@ extension RoomDirectory {
     }
 
     /// Everything of the one connection becomes the other's. Gives what the participant has not been told.
-    private mutating func takeOver(
+    mutating func takeOver(
         _ old: ConnectionID, by new: ConnectionID, in room: String
     ) -> [SignalingMessage] {
         let wasAway = away[old] != nil
+        let wasHere = participants[old]?.home == .here
+        movesAnnounced(old, to: new)
         absentees.leave(old)
         var held = away.removeValue(forKey: old)?.held.messages ?? []
         outputs = outputs[nextOutput...].filter { output in
@@ -168,10 +187,12 @@ extension RoomDirectory {
         if let allowedRoom = participants[new]?.allowedRoom { participants[old]?.allowedRoom = allowedRoom }
         let site = participants[new]?.site
         participants[new] = participants.removeValue(forKey: old)
+        participants[new]?.home = .here
+        participants[new]?.isAwayElsewhere = false
         participants[new]?.site = site
         rooms[room]?.replace(old, by: new)
         for (key, claim) in claims where claim.connection == old { claims[key]?.connection = new }
-        if !wasAway {
+        if !wasAway, wasHere {
             // Half open, or a second one with the same secret: whichever comes last is the session's.
             refuse(SignalingError(.takenOver, "This session goes on over another connection."), to: old)
             outputs.append(.close(old))
@@ -190,7 +211,8 @@ extension RoomDirectory {
             let properties = holdings.properties[stream]
             do throws(SignalingError) {
                 try publish(
-                    stream, properties, by: connection, in: room, .publish(stream: stream, properties: properties))
+                    stream, properties, by: connection, in: room, .publish(stream: stream, properties: properties),
+                    isResumed: true)
             } catch {
                 refused.append(error)
             }
@@ -241,7 +263,7 @@ extension RoomDirectory {
         return named
     }
 
-    private mutating func claim(
+    mutating func claim(
         _ id: String, of stream: String, by connection: ConnectionID, sends: Bool, in room: String, now: Instant
     ) {
         let other = ClaimKey(room: room, subscription: id, sends: !sends)
@@ -252,6 +274,7 @@ extension RoomDirectory {
             rooms[room]?.subscriptions[id] = Subscription(
                 stream: stream, subscriber: sends ? matching.connection : connection,
                 publisher: sends ? connection : matching.connection)
+            confirm(id, with: matching.connection, by: connection, in: room)
             if let media = matching.selected {
                 outputs.append(
                     .relay(
@@ -268,6 +291,9 @@ extension RoomDirectory {
         }
         claims[key] = Claim(stream: stream, connection: connection, until: now + claimTime)
         expect(now + claimTime)
+        if !sends, let publisher = rooms[room]?.publisher(of: stream) {
+            askFor(id, of: stream, by: connection, with: publisher, in: room)
+        }
     }
 
     /// What the client does not have any more, or never heard of, is over for the other side, too.

@@ -13,8 +13,9 @@ extension RoomDirectory {
         let said = SignalingMessage.signal(
             RoutedSignal(signal.content, to: signal.to, from: sender?.id, fromData: sender?.grant?.data))
         guard let to = signal.to else {
-            for recipient in rooms[room]?.participants ?? [] {
-                outputs.append(.relay(said, from: connection, to: recipient, canFail: true))
+            tellAll(said, from: connection, in: room)
+            if rooms[room]?.participants.contains(where: { node(of: $0) != nil }) == true {
+                tellNodes(NodeRelay(room: room, from: sender?.id, to: nil, message: said))
             }
             return
         }
@@ -23,6 +24,13 @@ extension RoomDirectory {
                 .participantNotFound, "Nobody with this id is in the room; it may have left.", inReplyTo: message.type)
         }
         outputs.append(.relay(said, from: connection, to: recipient, canFail: true))
+    }
+
+    /// Those whom this node tells.
+    mutating func tellAll(_ signal: SignalingMessage, from connection: ConnectionID, in room: String) {
+        for recipient in rooms[room]?.participants ?? [] where node(of: recipient) == nil {
+            outputs.append(.relay(signal, from: connection, to: recipient, canFail: true))
+        }
     }
 
     /// A word did not fit into what waits for a slow reader, or for somebody away: its sender learns it, and the reader is
@@ -43,6 +51,9 @@ extension RoomDirectory {
     }
 
     func participant(_ id: String, in room: String) -> ConnectionID? {
-        rooms[room]?.participants.first { participants[$0]?.id == id }
+        if let known = cluster?.remote[id]?.connection {
+            return participants[known]?.room == room ? known : nil
+        }
+        return rooms[room]?.participants.first { participants[$0]?.id == id }
     }
 }

@@ -11,7 +11,10 @@ extension RoomDirectory {
                 .notAllowed, "Your token does not let you receive this stream from encoders.", inReplyTo: message.type,
                 stream: stream)
         }
-        rooms[room]?.receivers.removeAll { $0.stream == stream && away[$0.connection] != nil }
+        for absent in rooms[room]?.receivers ?? [] where absent.stream == stream && isAbsent(absent.connection) {
+            touch(absent.connection)
+            rooms[room]?.receivers.removeAll { $0.stream == stream && $0.connection == absent.connection }
+        }
         let receivers = rooms[room]?.receivers ?? []
         if let known = receivers.first(where: { $0.stream == stream }) {
             guard known.connection == connection else {
@@ -113,6 +116,7 @@ extension RoomDirectory {
 
     mutating func remove(_ connection: ConnectionID, reason: SubscriptionEndReason) {
         guard let participant = participants[connection], let room = participant.room else { return }
+        departs(connection, reason)
         participants[connection]?.room = nil
         forgetAbsence(of: connection)
         rooms[room]?.participants.remove(connection)
@@ -149,6 +153,8 @@ extension RoomDirectory {
             }
         }
         rooms[room]?.streams.removeAll { $0.name == stream }
+        touch(publisher)
+        releaseName(stream, of: publisher, in: room)
         tell(room, .streamUnpublished(describe(stream, by: publisher)))
     }
 }

@@ -23,6 +23,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         case relay(SignalingMessage, from: ConnectionID, to: ConnectionID, canFail: Bool)
         /// The connection has left; close it once everything sent has gone out.
         case close(ConnectionID)
+        case backplane(BackplaneCommand)
     }
 
     struct Subscription {
@@ -70,6 +71,11 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         var arrival: UInt64 = 0
         /// Streams whose properties it was not told as they are, since it reads too slowly.
         var missedChanges: Set<String> = []
+        var home = ParticipantHome.here
+        /// It lost its connection to another node, which waits for it.
+        var isAwayElsewhere = false
+        /// It resumed without saying what it holds: what others say counts.
+        var holdsWhatOthersSay = false
     }
 
     private var random: Random
@@ -88,34 +94,44 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     var counters = RoomCounters()
     var expulsions = Expulsions()
     /// Not later than the end of the first of these.
-    var nextDeadline: Instant?
+    var nextAbsenceDeadline: Instant?
+    /// `nil`: this server is the only one.
+    var cluster: Cluster<ConnectionID>?
     var outputs: [Output] = []
     var nextOutput = 0
 
-    /// - Parameter iceServers: What every participant is told to connect with.
+    /// - Parameters:
+    ///   - iceServers: What every participant is told to connect with.
+    ///   - node: This server's id among several that share their rooms.
     init(
         random: Random, limits: ServerLimits = ServerLimits(), access: AccessPolicy = .open,
-        iceServers: ICEServerList = ICEServerList()
+        iceServers: ICEServerList = ICEServerList(), node: String? = nil
     ) {
         self.random = random
         self.limits = limits
         self.access = access
         self.iceServers = iceServers
+        cluster = node.map(Cluster.init)
     }
 
     /// A new connection; `allowedRoom` is the room of its URL, `grant` what it may do, where that was judged already.
     mutating func connect(
         allowedRoom: String?, from address: IPAddress? = nil, token: BearerToken? = nil, grant: Grant? = nil
     ) -> ConnectionID {
-        lastConnection += 1
-        let connection = ConnectionID(number: lastConnection)
+        let connection = makeConnection()
         participants[connection] = Participant(
             id: SignalingProtocol.makeIdentifier(using: &random), allowedRoom: allowedRoom, token: token, grant: grant,
             site: address?.site)
         return connection
     }
 
+    mutating func makeConnection() -> ConnectionID {
+        lastConnection += 1
+        return ConnectionID(number: lastConnection)
+    }
+
     mutating func handle(_ message: SignalingMessage, from connection: ConnectionID) {
+        touch(connection)
         do {
             try accept(message, from: connection)
         } catch {
@@ -137,15 +153,22 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     mutating func pollOutput() -> Output? {
+        announceTouched()
         while nextOutput < outputs.count {
             let output = outputs[nextOutput]
             nextOutput += 1
+            let (message, sender, connection): (SignalingMessage, ConnectionID?, ConnectionID)
             switch output {
-            case .send(let message, let connection) where away[connection] != nil:
-                hold(message, for: connection)
-            case .relay(let message, let sender, let connection, let canFail) where away[connection] != nil:
-                hold(message, from: canFail ? sender : nil, for: connection)
-            default:
+            case .send(let said, let receiver): (message, sender, connection) = (said, nil, receiver)
+            case .relay(let said, let from, let receiver, let canFail):
+                (message, sender, connection) = (said, canFail ? from : nil, receiver)
+            default: return output
+            }
+            if away[connection] != nil {
+                hold(message, from: sender, for: connection)
+            } else if let node = node(of: connection) {
+                if let relayed = relay(message, from: sender, to: connection, at: node) { return relayed }
+            } else {
                 return output
             }
         }
@@ -204,6 +227,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
             try forceDisconnect(disconnect, by: connection, in: try room(of: connection, message), message)
         case .unpublish(let stream):
             let room = try room(of: connection, message)
+            if forgetName(stream, of: connection) { return }
             guard rooms[room]?.publisher(of: stream) == connection else {
                 throw SignalingError(
                     .streamNotFound, "You do not publish a stream of this name.", inReplyTo: message.type)
@@ -278,11 +302,15 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
         }
         joined.participants.insert(connection)
         rooms[room] = joined
+        arrives(connection, in: room)
+        participants[connection]?.grant = grant
+        participants[connection]?.token = nil
+    }
+
+    mutating func arrives(_ connection: ConnectionID, in room: String) {
         lastArrival += 1
         participants[connection]?.arrival = lastArrival
         participants[connection]?.room = room
-        participants[connection]?.grant = grant
-        participants[connection]?.token = nil
     }
 
     mutating func welcome(_ connection: ConnectionID, to room: String) {
@@ -302,7 +330,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
 
     mutating func publish(
         _ stream: String, _ properties: StreamProperties?, by connection: ConnectionID, in room: String,
-        _ message: SignalingMessage
+        _ message: SignalingMessage, isResumed: Bool = false
     ) throws(SignalingError) {
         try Self.check(name: stream, "stream", inReplyTo: message.type)
         guard participants[connection]?.grant?.mayPublish(stream) == true else {
@@ -310,6 +338,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
                 .notAllowed, "Your token does not let you publish this stream.", inReplyTo: message.type)
         }
         try Self.check(properties, inReplyTo: message.type)
+        var displaced: String?
         if let holder = rooms[room]?.publisher(of: stream) {
             // Said again after a broken connection.
             if holder == connection {
@@ -317,7 +346,10 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
                 return outputs.append(.send(.streamPublished(describe(stream, by: connection)), to: connection))
             }
             // Who is away gives way, so that a publisher that was started anew need not wait for its own ghost.
-            if away[holder] != nil { removeStream(stream, in: room, reason: .signalingLost) }
+            if isAbsent(holder) {
+                displaced = participants[holder]?.id
+                removeStream(stream, in: room, reason: .signalingLost)
+            }
         }
         let streams = rooms[room]?.streams ?? []
         guard !streams.contains(where: { $0.name == stream }) else {
@@ -326,8 +358,18 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
                 inReplyTo: message.type)
         }
         guard streams.count < limits.streamsPerRoom,
-            streams.count(where: { $0.publisher == connection }) < limits.streamsPerParticipant
+            streams.count(where: { $0.publisher == connection }) + awaitedNames(of: connection)
+                < limits.streamsPerParticipant
         else { throw SignalingError(.limitReached, "No more streams are taken here.", inReplyTo: message.type) }
+        let claim = StreamClaim(
+            room: room, stream: stream, holder: participants[connection]?.id ?? "", over: displaced)
+        guard !awaitsName(claim, properties, for: connection, isResumed: isResumed) else { return }
+        makeLive(stream, properties, by: connection, in: room)
+    }
+
+    mutating func makeLive(
+        _ stream: String, _ properties: StreamProperties?, by connection: ConnectionID, in room: String
+    ) {
         rooms[room]?.streams.append((stream, connection, properties))
         tell(room, .streamPublished(describe(stream, by: connection)))
     }

@@ -18,6 +18,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         /// It has joined a room.
         case admitted(ConnectionID)
         case respond(HTTPResponse, to: HTTPRequestID)
+        case backplane(BackplaneCommand)
     }
 
     struct Settings: Sendable {
@@ -31,6 +32,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         var hosts = HostPolicy.any
         /// STUN and TURN servers that are handed out to all who join.
         var iceServers = ICEServerList()
+        /// This server's id among several that share their rooms; `nil`: it stands alone.
+        var node: String?
         /// Whether figures are read elsewhere than from the loop itself.
         var publishesMetrics = false
         /// Whether the loop offers the tests' echo beside signaling.
@@ -60,7 +63,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     init(random: Random, settings: Settings = Settings()) {
         self.settings = settings
         directory = Directory(
-            random: random, limits: settings.limits, access: settings.access, iceServers: settings.iceServers)
+            random: random, limits: settings.limits, access: settings.access, iceServers: settings.iceServers,
+            node: settings.node)
         // A generator is a value: two copies of a seeded one would make the same ids, in tests only, and these two
         // make ids of different things.
         endpoints = EndpointGateway(
@@ -166,6 +170,19 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
                 .limitReached, "Signals to all come too fast for a room of this size; say less, or wait a little.",
                 inReplyTo: message.type)
         }
+    }
+
+    // MARK: Other nodes
+
+    mutating func happened(_ event: BackplaneEvent, now: Instant) {
+        directory.happened(event, now: now)
+        settle()
+    }
+
+    /// Tells the other nodes that this one ends, and its participants may come to them.
+    mutating func ends() {
+        directory.ends()
+        settle()
     }
 
     // MARK: HTTP
@@ -274,6 +291,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
                 }
             case .close(let connection):
                 outputs.append(.close(connection))
+            case .backplane(let command):
+                outputs.append(.backplane(command))
             }
         }
         while let (response, request) = endpoints.pollResponse() {

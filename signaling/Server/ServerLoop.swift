@@ -14,7 +14,7 @@ import Synchronization
 /// header and without a look at the callback's argument; and `Content-Length` is checked here, since the library takes
 /// −1 for a very large number.
 ///
-/// `@unchecked Sendable`: `stopping` is atomic, `shared` a mutex, `port` fixed after `init`; all else is touched by the
+/// `@unchecked Sendable`: `stopping` is atomic, `shared`, `happened` and `backplane` are mutexes, `port` fixed after `init`; all else is touched by the
 /// thread that makes the loop and, once that has started it, by the loop's own thread only.
 final class ServerLoop: @unchecked Sendable {
     typealias Core = ServerCore<SecureRandom>
@@ -29,6 +29,8 @@ final class ServerLoop: @unchecked Sendable {
     private let stopping = Atomic(false)
     private let wantedDrain = Mutex<Duration?>(nil)
     private let shared = Mutex<ServiceContext?>(nil)
+    private let happened = Mutex(WaitingEvents())
+    private let backplane = Mutex<RedisBackplane?>(nil)
     private var context: OpaquePointer?
     private let protocols = UnsafeMutablePointer<lws_protocols>.allocate(capacity: 4)
     private let names: [UnsafeMutablePointer<CChar>?]
@@ -181,6 +183,36 @@ final class ServerLoop: @unchecked Sendable {
         self.context = nil
     }
 
+    // MARK: Other nodes
+
+    /// Between `init` and `run()`.
+    func share(through backplane: RedisBackplane) {
+        self.backplane.withLock { $0 = backplane }
+    }
+
+    /// From any thread; `false`: so much waits already that it is better said again later.
+    func take(_ event: BackplaneEvent) -> Bool {
+        let isTaken = happened.withLock { waiting in
+            // A break, and what follows it, is never left out.
+            if case .received(let bytes) = event {
+                guard waiting.events.count < 100_000, waiting.byteCount < 64 << 20 else { return false }
+                waiting.byteCount += bytes.count
+            }
+            waiting.events.append(event)
+            return true
+        }
+        shared.withLock { $0?.wake() }
+        return isTaken
+    }
+
+    private func takeEvents() {
+        let events = happened.withLock { waiting in
+            defer { waiting = WaitingEvents() }
+            return waiting.events
+        }
+        for event in events { core.happened(event, now: .monotonic) }
+    }
+
     // MARK: The loop's thread
 
     func run() {
@@ -190,6 +222,8 @@ final class ServerLoop: @unchecked Sendable {
             continueDrain()
             if isDrained { break }
         }
+        core.ends()
+        drain()
         emisora_lws_timer_cancel(timer)
         emisora_lws_timer_cancel(hangUpTimer)
         emisora_lws_timer_cancel(certificateTimer)
@@ -254,6 +288,8 @@ final class ServerLoop: @unchecked Sendable {
             if exchanges[socket]?.response == nil { submit(socket) }
         case LWS_CALLBACK_HTTP_WRITEABLE:
             return respond(socket)
+        case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
+            takeEvents()
         default:
             return 0
         }
@@ -281,6 +317,8 @@ final class ServerLoop: @unchecked Sendable {
             case .respond(let response, let request):
                 guard let socket = exchangeOfRequest[request] else { continue }
                 accept(response, for: socket)
+            case .backplane(let command):
+                backplane.withLock { $0 }?.send(command)
             }
         }
         if let deadline = [core.nextDeadline, gate.nextDeadline, drainState?.deadline].compactMap(\.self).min() {
@@ -363,6 +401,12 @@ final class ServerLoop: @unchecked Sendable {
                 ["file": .text(files.certificate)])
         }
     }
+}
+
+/// From the other nodes, until the loop has time for it.
+private struct WaitingEvents {
+    var events: [BackplaneEvent] = []
+    var byteCount = 0
 }
 
 /// libwebsockets' context. `@unchecked Sendable`: other threads only call `wake()`, which libwebsockets allows, and

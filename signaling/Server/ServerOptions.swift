@@ -8,12 +8,14 @@ final class ServerOptions {
     private var chosen = SignalingServer.Configuration()
     private var servers = ICEServerDescription(urls: [])
     private(set) var log = LogSettings()
+    private var redisFault: SignalingServerError?
 
     /// - Throws: Where options do not fit together.
     func configuration() throws(OptionError) -> SignalingServer.Configuration {
         guard (chosen.certificateFile == nil) == (chosen.keyFile == nil) else {
             throw OptionError(description: "--certificate and --key: TLS needs both.")
         }
+        if let redisFault { throw OptionError(description: redisFault.description) }
         guard !servers.urls.isEmpty else { return chosen }
         let isRelay = servers.urls.contains { $0.lowercased().hasPrefix("turn") }
         let hasCredential = servers.username != nil && servers.credential != nil
@@ -150,6 +152,21 @@ final class ServerOptions {
 
     private var operations: [ProgramOption] {
         [
+            ProgramOption(
+                name: "redis", values: "redis://[[USER]:PASSWORD@]HOST[:PORT][/DATABASE]|unix:PATH",
+                help:
+                    "shares the rooms with all servers at the same Redis server; give it by the environment or a file, since "
+                    + "other users of the machine can read arguments",
+                isSecret: true
+            ) { text in
+                do throws(SignalingServerError) {
+                    self.chosen.redis = try RedisURL(text)
+                } catch {
+                    // What is wrong with it is to be said, too.
+                    self.redisFault = error
+                }
+                return true
+            },
             ProgramOption(
                 name: "metrics", values: "HOST:PORT|off",
                 help:

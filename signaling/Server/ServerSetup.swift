@@ -33,6 +33,16 @@ struct ServerSetup: Sendable {
         settings.origins = OriginPolicy(
             listed: configuration.allowedOrigins,
             own: secret == nil && address.isLoopback ? .loopback : .server(isTLS: certificateFiles != nil))
+        if configuration.redis != nil {
+            var random = SecureRandom()
+            settings.node = SignalingProtocol.makeIdentifier(using: &random)
+            if secret == nil, configuration.resumeKeyFile == nil {
+                log.record(
+                    .warning, "resumption.keyOfOneNode",
+                    "Without --secret-file or --resume-key-file, the same on every node, clients come back only to the "
+                        + "node on which they were.")
+            }
+        }
         if secret == nil {
             settings.hosts = HostPolicy(
                 own: [configuration.host] + Self.machineNames(), origins: configuration.allowedOrigins)

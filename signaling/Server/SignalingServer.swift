@@ -47,6 +47,8 @@ package final class SignalingServer: Sendable {
         package var allowedOrigins: Set<String> = []
         /// Listen where `host` says although everybody may join.
         package var isInsecurelyOpen = false
+        /// The Redis server through which this one and others share their rooms; `nil`: it stands alone.
+        package var redis: RedisURL?
         package var limits = ServerLimits()
         package var metrics = MetricsAccess.thisMachine
         /// How long clients have to leave when the server is asked to end, before they are told to.
@@ -67,6 +69,7 @@ package final class SignalingServer: Sendable {
 
     private struct Running {
         var thread: ServerThread
+        var backplane: BackplaneThread?
         var url: String
         var metrics: ServerMetrics
         var endpoint: MetricsEndpoint?
@@ -115,10 +118,17 @@ package final class SignalingServer: Sendable {
                 address: setup.address, settings: setup.settings, certificateFiles: setup.certificateFiles, log: log,
                 metrics: metrics, pages: pages(for: metrics))
             let port = loop.port
-            let thread = try ServerThread(running: loop)
+            let backplane = try share(loop, setup, metrics)
+            let thread: ServerThread
+            do throws(SignalingServerError) {
+                thread = try ServerThread(running: loop)
+            } catch {
+                backplane?.end()
+                throw error
+            }
             metrics.readiness = .ready
             running = Running(
-                thread: thread, url: setup.url(port: port), metrics: metrics, endpoint: endpoint,
+                thread: thread, backplane: backplane, url: setup.url(port: port), metrics: metrics, endpoint: endpoint,
                 metricsURL: metricsURL)
             return port
         }
@@ -128,7 +138,8 @@ package final class SignalingServer: Sendable {
         for metrics: ServerMetrics
     ) throws(SignalingServerError) -> (MetricsEndpoint?, url: String?) {
         guard case .at(let address) = configuration.metrics else { return (nil, nil) }
-        let endpoint = MetricsEndpoint(exposition: metrics.exposition) { metrics.readiness }
+        let endpoint = MetricsEndpoint(
+            exposition: metrics.exposition, readiness: { metrics.readiness }, isShared: { metrics.isShared })
         let port = try endpoint.start(at: address)
         return (endpoint, "http://\(address.urlHost):\(port)/metrics")
     }
@@ -136,7 +147,7 @@ package final class SignalingServer: Sendable {
     private func pages(for metrics: ServerMetrics) -> OperationsPages {
         OperationsPages(
             readers: configuration.metrics == .thisMachine ? .thisMachine : .nobody, exposition: metrics.exposition,
-            readiness: { metrics.readiness })
+            readiness: { metrics.readiness }, isShared: { metrics.isShared })
     }
 
     /// Closes every connection and waits for the thread; the port is free afterwards.
@@ -144,6 +155,8 @@ package final class SignalingServer: Sendable {
         guard let ended = take() else { return }
         ended.thread.loop.requestStop()
         ended.thread.join()
+        // Afterwards, so that it carries the loop's last words.
+        ended.backplane?.end()
         ended.endpoint?.stop()
     }
 
@@ -153,6 +166,7 @@ package final class SignalingServer: Sendable {
         guard let ended = take() else { return }
         ended.thread.loop.requestDrain(configuration.drainTime)
         ended.thread.join()
+        ended.backplane?.end()
         ended.endpoint?.stop()
     }
 
@@ -160,6 +174,28 @@ package final class SignalingServer: Sendable {
         running.withLock { running in
             defer { running = nil }
             return running
+        }
+    }
+
+    private func share(
+        _ loop: ServerLoop, _ setup: ServerSetup, _ metrics: ServerMetrics
+    ) throws(SignalingServerError) -> BackplaneThread? {
+        guard let redis = configuration.redis, let node = setup.settings.node else { return nil }
+        metrics.isShared = false
+        let backplane = try RedisBackplane(url: redis, node: node, log: log) { [weak loop] event in
+            switch event {
+            case .connected: metrics.isShared = true
+            case .disconnected: metrics.isShared = false
+            case .received, .claimed: break
+            }
+            return loop?.take(event) ?? false
+        }
+        loop.share(through: backplane)
+        do throws(SignalingServerError) {
+            return try BackplaneThread(running: backplane)
+        } catch {
+            loop.discard()
+            throw error
         }
     }
 }

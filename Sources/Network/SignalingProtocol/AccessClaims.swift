@@ -35,10 +35,12 @@ package struct AccessClaims: Equatable, Codable, Sendable {
     package var capacity: Int?
     /// Whose session the bearer may resume; in the secrets that the server itself makes for that.
     package var participant: String?
+    /// Which connection of that session the secret was given to, counted from zero.
+    package var turn: Int?
 
     package init(
         room: String, role: AccessRole, stream: String? = nil, exp: Double, nbf: Double? = nil, data: String? = nil,
-        capacity: Int? = nil, participant: String? = nil
+        capacity: Int? = nil, participant: String? = nil, turn: Int? = nil
     ) {
         self.room = room
         self.role = role
@@ -48,6 +50,7 @@ package struct AccessClaims: Equatable, Codable, Sendable {
         self.data = data
         self.capacity = capacity
         self.participant = participant
+        self.turn = turn
     }
 
     /// Reads a payload; `nil` where a claim is missing, of the wrong type or beyond its bounds.
@@ -56,7 +59,8 @@ package struct AccessClaims: Equatable, Codable, Sendable {
             SignalingProtocol.isValid(name: claims.room), AccessRole.all.contains(claims.role),
             claims.stream.map({ SignalingProtocol.isValid(name: $0) }) ?? true,
             claims.data.map(Self.isAllowed(data:)) ?? true,
-            claims.capacity.map({ $0 > 0 }) ?? true, claims.exp.isFinite, claims.nbf?.isFinite ?? true
+            claims.capacity.map({ $0 > 0 }) ?? true, claims.turn.map(NodeMessage.turns.contains) ?? true,
+            claims.exp.isFinite, claims.nbf?.isFinite ?? true
         else { return nil }
         self = claims
     }

@@ -10,6 +10,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case candidate
     case description
     case signaling
+    case nodes
     case rtp
     case rtcp
     case vp8
@@ -30,6 +31,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .candidate: try fuzzCandidate(bytes)
         case .description: try fuzzDescription(bytes)
         case .signaling: try fuzzSignaling(bytes)
+        case .nodes: try fuzzNodes(bytes)
         case .rtp: try fuzzRTP(bytes)
         case .rtcp: try fuzzRTCP(bytes)
         case .vp8: try fuzzVP8(bytes)
@@ -56,6 +58,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .candidate: return Seeds.candidate(using: &random)
         case .description: return Seeds.description(using: &random)
         case .signaling: return Seeds.signaling(using: &random)
+        case .nodes: return Seeds.node(using: &random)
         case .rtp: return Seeds.rtp(using: &random)
         case .rtcp: return Seeds.rtcp(using: &random)
         case .vp8: return Seeds.vp8(using: &random)

@@ -144,6 +144,33 @@ enum Seeds {
         return messages[random.number(below: messages.count)].json()
     }
 
+    static func node(using random: inout FuzzRandom) -> [UInt8] {
+        let ids = ["0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"]
+        let relayed = try? SignalingMessage(json: signaling(using: &random))
+        let messages: [NodeMessage] = [
+            .hello(asks: random.chance(percent: 50)), .listed, .alive, .ending,
+            .left(id: ids[0], reason: .signalingLost),
+            .member(
+                NodeMember(
+                    id: ids[0], room: "demo", data: "{}",
+                    streams: [
+                        NodeStream(
+                            "main", properties: StreamProperties(hasVideo: true, hasAudio: false, codecs: ["VP8"]))
+                    ], receives: [nil, "studio"],
+                    isAway: random.chance(percent: 50))),
+            .relay(
+                NodeRelay(
+                    room: "demo", from: random.chance(percent: 70) ? ids[0] : nil, to: ids[1],
+                    message: relayed ?? .leave, isForwarded: random.chance(percent: 20))),
+            .holding(
+                NodeHolding(
+                    room: "demo", from: ids[0], to: ids[1], subscription: ids[0], stream: "main",
+                    sends: random.chance(percent: 50), stands: random.chance(percent: 50),
+                    asks: random.chance(percent: 50))),
+        ]
+        return messages[random.number(below: messages.count)].json(from: ids[1])
+    }
+
     // MARK: DTLS
 
     /// Made once: keys cost a millisecond.

@@ -40,4 +40,16 @@ extension FuzzTarget {
         try FuzzFailure.check(
             again == message, "a message is written as \(String(decoding: message.json(), as: UTF8.self))")
     }
+
+    func fuzzNodes(_ bytes: [UInt8]) throws(FuzzFailure) {
+        guard let (node, message) = NodeMessage.read(json: bytes) else { return }
+        let written = message.json(from: node)
+        let again = NodeMessage.read(json: written)
+        try FuzzFailure.check(
+            again?.node == node && again?.message == message,
+            "a node's message is written as \(String(decoding: written, as: UTF8.self))")
+        guard case .relay(let relay) = message else { return }
+        try FuzzFailure.check(
+            relay.message.json().count <= NodeMessage.maximumRelayedByteCount, "a relayed message is too long")
+    }
 }

@@ -17,7 +17,7 @@ import Testing
         case .description: 250
         case .dtls: 120
         case .dataChannels: 400
-        case .signaling: 1_500
+        case .signaling, .nodes: 1_500
         case .sound, .pictures: 400
         case .turnFramer: 1_000
         default: 6_000

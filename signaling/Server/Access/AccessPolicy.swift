@@ -11,6 +11,8 @@ struct Grant: Equatable, Sendable {
     var capacity: Int?
     /// Seconds since 1970 from which on nobody joins with it; `nil`: never.
     var expires: Double?
+    /// Which connection of its session it is for, counted from zero.
+    var turn = 0
 
     /// Where no token is asked for.
     static let everything = Self(role: .moderator, stream: nil, data: nil)
@@ -84,7 +86,7 @@ struct AccessPolicy: Sendable {
         resumptionKey?.sign(
             AccessClaims(
                 room: room, role: grant.role, stream: grant.stream, exp: grant.expires ?? Self.never, data: grant.data,
-                capacity: grant.capacity, participant: id))
+                capacity: grant.capacity, participant: id, turn: grant.turn))
     }
 
     /// What somebody who resumes may do; `nil` where it does not prove who it is, or its time is up. A valid token
@@ -93,7 +95,10 @@ struct AccessPolicy: Sendable {
         guard let claims = try? resumptionKey?.verify(resumption.secret, at: unixTime()),
             claims.participant == resumption.id, claims.room == room
         else { return nil }
-        if let token, case .granted(let grant) = authorize(token, for: room) { return grant }
+        if let token, case .granted(var grant) = authorize(token, for: room) {
+            grant.turn = claims.turn ?? 0
+            return grant
+        }
         return Grant(claims)
     }
 }
@@ -102,6 +107,6 @@ extension Grant {
     fileprivate init(_ claims: AccessClaims) {
         self.init(
             role: claims.role, stream: claims.stream, data: claims.data, capacity: claims.capacity,
-            expires: claims.exp)
+            expires: claims.exp, turn: claims.turn ?? 0)
     }
 }

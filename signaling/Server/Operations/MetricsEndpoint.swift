@@ -28,9 +28,11 @@ package final class MetricsEndpoint: Sendable {
 
     init(
         exposition: @escaping @Sendable () -> String,
-        readiness: @escaping @Sendable () -> ServerMetrics.Readiness
+        readiness: @escaping @Sendable () -> ServerMetrics.Readiness,
+        isShared: @escaping @Sendable () -> Bool? = { nil }
     ) {
-        pages = OperationsPages(readers: .everybody, isAlone: true, exposition: exposition, readiness: readiness)
+        pages = OperationsPages(
+            readers: .everybody, isAlone: true, exposition: exposition, readiness: readiness, isShared: isShared)
     }
 
     deinit { stop() }

@@ -16,6 +16,8 @@ struct OperationsPages: Sendable {
     /// In Prometheus' text format.
     var exposition: @Sendable () -> String
     var readiness: @Sendable () -> ServerMetrics.Readiness
+    /// Whether its rooms are shared with other servers; `nil`: it is to stand alone.
+    var isShared: @Sendable () -> Bool? = { nil }
 
     /// The response; `nil` where the page is another's.
     func response(to request: HTTPRequest) -> HTTPResponse? {
@@ -28,7 +30,9 @@ struct OperationsPages: Sendable {
             page = .text(200, PrometheusText.contentType, exposition())
         case "/readyz":
             let readiness = readiness()
-            let body = "{\"status\":\"\(readiness.rawValue)\"}\n"
+            // Without Redis it still is of use; were that not ready, none would be when Redis is gone for all.
+            let shared = isShared().map { ",\"shared\":\($0)" } ?? ""
+            let body = "{\"status\":\"\(readiness.rawValue)\"\(shared)}\n"
             page =
                 readiness == .ready
                 ? .text(200, "application/json", body)

@@ -18,6 +18,12 @@ struct RoomCounters: Equatable, Sendable {
         case away
     }
 
+    /// To other nodes, and from them.
+    enum Direction: String, CaseIterable, Sendable {
+        case sent, received
+    }
+
+    private(set) var nodeMessages = Self.zeros(Direction.self)
     private(set) var resumed = Self.zeros(Return.self)
     /// Those that nobody came back for in time.
     private(set) var expired: UInt64 = 0
@@ -26,6 +32,8 @@ struct RoomCounters: Equatable, Sendable {
     mutating func count(_ kind: Return) { resumed[kind.rawValue, default: 0] &+= 1 }
 
     mutating func count(_ loss: Loss) { lost[loss.rawValue, default: 0] &+= 1 }
+
+    mutating func count(_ direction: Direction) { nodeMessages[direction.rawValue, default: 0] &+= 1 }
 
     mutating func countExpired() { expired &+= 1 }
 

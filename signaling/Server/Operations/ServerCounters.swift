@@ -37,6 +37,9 @@ struct ServerLoad: Equatable, Sendable {
     var participants = 0
     /// Of these: those whose connection is lost, and who are waited for.
     var participantsAway = 0
+    /// Of these: those of other nodes.
+    var participantsElsewhere = 0
+    var nodes = 0
     var streams = 0
     var subscriptions = 0
     var websockets = 0
@@ -48,6 +51,8 @@ extension RoomDirectory {
         var load = ServerLoad()
         load.rooms = rooms.count
         load.participantsAway = away.count
+        load.participantsElsewhere = cluster?.remote.count ?? 0
+        load.nodes = cluster?.nodes.count ?? 0
         for room in rooms.values {
             load.participants += room.participants.count
             load.streams += room.streams.count

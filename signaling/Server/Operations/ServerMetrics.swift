@@ -44,6 +44,7 @@ final class ServerMetrics: Sendable {
 
     private struct State {
         var readiness = Readiness.starting
+        var isShared: Bool?
         var snapshot = Snapshot()
     }
 
@@ -54,13 +55,19 @@ final class ServerMetrics: Sendable {
         set { state.withLock { $0.readiness = newValue } }
     }
 
+    /// Whether its rooms are shared with other servers; `nil`: it is to stand alone.
+    var isShared: Bool? {
+        get { state.withLock { $0.isShared } }
+        set { state.withLock { $0.isShared = newValue } }
+    }
+
     func publish(_ snapshot: Snapshot) {
         state.withLock { $0.snapshot = snapshot }
     }
 
     /// No names of rooms or streams: what there is of each is bounded, and says nothing about anybody.
     func exposition() -> String {
-        let (readiness, now) = state.withLock { ($0.readiness, $0.snapshot) }
+        let (readiness, isShared, now) = state.withLock { ($0.readiness, $0.isShared, $0.snapshot) }
         var text = PrometheusText()
         func gauge(_ name: String, _ help: String, _ value: Int) {
             text.family("emisora_server_\(name)", .gauge, help, Double(value))
@@ -74,6 +81,18 @@ final class ServerMetrics: Sendable {
             "participants_away", "Of these: those whose connection is lost, and who are waited for.",
             now.load.participantsAway)
         gauge("streams", "Streams that are live.", now.load.streams)
+        if let isShared {
+            gauge(
+                "redis_connected", "Whether the rooms are shared: 1, or 0 while Redis is not reached.", isShared ? 1 : 0
+            )
+            gauge("nodes", "Other servers that share the rooms.", now.load.nodes)
+            gauge(
+                "participants_elsewhere", "Of the participants: those of other servers.", now.load.participantsElsewhere
+            )
+            text.family(
+                "emisora_server_node_messages_total", .counter, "Messages between servers that share their rooms.",
+                by: "direction", now.roomCounters.nodeMessages)
+        }
         gauge("subscriptions", "Pairs of a sender and a receiver.", now.load.subscriptions)
         gauge("connections", "TCP connections.", now.connections)
         gauge("websockets", "Websocket connections, joined or not.", now.load.websockets)
