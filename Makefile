@@ -1,5 +1,5 @@
 # Everything a person runs. `make help` lists it.
-.PHONY: help demo build test sanitize autobahn bench viewers lint format docs clean
+.PHONY: help demo build test sanitize autobahn bench viewers lint format docs man clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -39,6 +39,9 @@ format: ## formats the sources in place
 
 docs: ## DocC pages into .build/docs
 	@scripts/docs
+
+man: ## man pages into .build/man
+	@scripts/man
 
 clean: ## removes build products
 	@rm -rf .build

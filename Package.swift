@@ -59,6 +59,7 @@ let package = Package(
         .target(
             name: "EmisoraSignalingProtocol", dependencies: ["EmisoraCore"],
             path: "Sources/Network/SignalingProtocol"),
+        .target(name: "EmisoraOperations", path: "Sources/Operations"),
         .target(name: "EmisoraJanusProtocol", path: "Sources/Network/JanusProtocol"),
         .target(
             name: "EmisoraCrypto", dependencies: ["EmisoraCore", "CEmisoraOpenSSL"], path: "Sources/Network/Crypto"),
@@ -161,14 +162,18 @@ let package = Package(
         .target(
             name: "EmisoraSignalingServer",
             dependencies: [
-                "CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingProtocol", "EmisoraTLS",
+                "CEmisoraWebsockets", "EmisoraCore", "EmisoraCrypto", "EmisoraOperations", "EmisoraSignalingProtocol",
+                "EmisoraTLS",
             ],
             path: "signaling/Server"),
 
         // Floor 9
         .executableTarget(
             name: "emisora-cli",
-            dependencies: ["Emisora", "EmisoraFiles", "EmisoraMicrophone", "EmisoraScreen", "EmisoraSignalingServer"],
+            dependencies: [
+                "Emisora", "EmisoraFiles", "EmisoraMicrophone", "EmisoraOperations", "EmisoraScreen",
+                "EmisoraSignalingServer",
+            ],
             path: "Sources/emisora-cli"),
         .executableTarget(
             name: "signaling-server", dependencies: ["EmisoraSignalingServer"], path: "signaling/Executable"),
@@ -215,8 +220,8 @@ let package = Package(
         .testTarget(
             name: "EmisoraSignalingTests",
             dependencies: [
-                "EmisoraCore", "EmisoraCrypto", "EmisoraSignalingClient", "EmisoraSignalingProtocol",
-                "EmisoraSignalingServer", "EmisoraWebsocketClient",
+                "EmisoraCore", "EmisoraCrypto", "EmisoraOperations", "EmisoraSignalingClient",
+                "EmisoraSignalingProtocol", "EmisoraSignalingServer", "EmisoraWebsocketClient",
             ],
             path: "Tests/Signaling"),
         .testTarget(
@@ -229,6 +234,8 @@ let package = Package(
             name: "EmisoraICETests",
             dependencies: ["EmisoraCore", "EmisoraCrypto", "EmisoraICE", "EmisoraSTUN", "EmisoraSimulation"],
             path: "Tests/ICE"),
+        .testTarget(
+            name: "EmisoraOperationsTests", dependencies: ["EmisoraOperations"], path: "Tests/Operations"),
         .testTarget(
             name: "EmisoraSCTPTests",
             dependencies: ["EmisoraCore", "EmisoraEventLoop", "EmisoraSCTP", "EmisoraSimulation"],
@@ -269,7 +276,9 @@ let package = Package(
             ],
             path: "Tests/Codecs"),
         .testTarget(
-            name: "EmisoraCommandLineTests", dependencies: ["Emisora", "emisora-cli"], path: "Tests/CommandLine"),
+            name: "EmisoraCommandLineTests",
+            dependencies: ["Emisora", "EmisoraOperations", "EmisoraSignalingServer", "emisora-cli"],
+            path: "Tests/CommandLine"),
         .target(
             name: "CEmisoraClockedCard", path: "Tests/Microphone/ClockedCard",
             linkerSettings: [.linkedLibrary("asound"), .linkedLibrary("m")]),

@@ -41,6 +41,9 @@ public struct PublisherStatistics: Sendable {
     public var firCount: UInt64
     /// The worst of the present receivers, in seconds; `nil` before the first report.
     public var roundTripTime: Double?
+    /// The worst of the present receivers: which part of the pictures' packets its last report misses, 0…1; `nil` before
+    /// the first report.
+    public var fractionLost: Double?
     /// What the video encoder aims at; `nil` without pictures.
     public var targetBitrate: DataRate?
     /// What the path to the worst of the present receivers is taken to carry, all media and headers together; `nil`
@@ -117,7 +120,7 @@ extension SessionCore {
     var statistics: SessionStatistics {
         SessionStatistics(
             publishers: publications.keys.sorted().compactMap { publications[$0].map(publisherStatistics) },
-            subscribers: subscriptions.values.map(subscriberStatistics))
+            subscribers: subscriptions.map { subscriberStatistics($0.value, connection: $0.key) })
     }
 
     private func publisherStatistics(_ publication: Publication) -> PublisherStatistics {
@@ -140,11 +143,13 @@ extension SessionCore {
             fecBytesSent: totals.fecBytesSent, nackCount: totals.nackCount, pliCount: totals.pliCount,
             firCount: totals.firCount,
             roundTripTime: peers.compactMap { $0.remoteInboundVideo?.roundTripTime }.max(),
+            fractionLost: peers.compactMap { $0.remoteInboundVideo }.filter { $0.reportsReceived > 0 }
+                .map(\.fractionLost).max(),
             targetBitrate: rates.targetBitrate, availableOutgoingBitrate: rates.availableOutgoingBitrate,
             qualityLimitationReason: limitation(of: publication.fanout, rates),
             encodings: encodingStatistics(publication, peers),
             delivery: Array(publication.fanout.ledgers.values) + [publication.pastDelivery],
-            transports: publication.peers.values.map(transportStatistics),
+            transports: publication.peers.map { transportStatistics($0.value, connection: $0.key) },
             lastError: video.lastError ?? audio.lastError)
     }
 
@@ -153,7 +158,7 @@ extension SessionCore {
         return fanout.isLimitedByReceivers ? .other : .none
     }
 
-    private func subscriberStatistics(_ subscription: Subscription) -> SubscriberStatistics {
+    private func subscriberStatistics(_ subscription: Subscription, connection: String) -> SubscriberStatistics {
         let subscriber = subscription.reception.subscriber
         let video = subscriber.video.statistics
         let audio = subscriber.audio.statistics
@@ -185,7 +190,7 @@ extension SessionCore {
             concealedSamples: audio.concealedSamples,
             currentRoundTripTime: peer.inboundRoundTripTime?.inSeconds, dtlsCipher: peer.security.dtlsCipher,
             srtpCipher: peer.security.srtpCipher, timeToFirstFrame: subscriber.timeToFirstFrame,
-            transport: transportStatistics(subscription.reception.peer))
+            transport: transportStatistics(subscription.reception.peer, connection: connection))
     }
 }
 

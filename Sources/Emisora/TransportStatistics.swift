@@ -5,6 +5,8 @@ import EmisoraTURN
 
 /// How one peer connection reaches the other side (W3C `RTCTransportStats`).
 public struct TransportStatistics: Sendable, Equatable {
+    /// Which connection it is, as ``SessionEvent`` names it.
+    public var connection: String
     /// W3C `RTCIceTransportState`.
     public enum ICEState: String, Hashable, Sendable {
         case new, checking, connected, disconnected, failed, closed
@@ -51,14 +53,15 @@ public struct CandidateStatistics: Sendable, Equatable {
 }
 
 extension SessionCore {
-    func transportStatistics(_ peer: Peer) -> TransportStatistics {
+    func transportStatistics(_ peer: Peer, connection: String) -> TransportStatistics {
         let engine = peer.engine
         return TransportStatistics(
-            iceState: .init(engine.iceState), selectedCandidatePair: candidatePairStatistics(engine),
+            connection: connection, iceState: .init(engine.iceState),
+            selectedCandidatePair: candidatePairStatistics(engine),
             selectedCandidatePairChanges: peer.selectedPathChanges)
     }
 
-    private func candidatePairStatistics(_ engine: Engine) -> CandidatePairStatistics? {
+    func candidatePairStatistics(_ engine: Engine) -> CandidatePairStatistics? {
         let ice = engine.statistics.ice
         guard engine.selectedPath != nil, let local = ice.selectedLocal, let remote = ice.selectedRemote else {
             return nil

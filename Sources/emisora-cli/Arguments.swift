@@ -1,63 +1,20 @@
 import Emisora
+import EmisoraOperations
+import EmisoraSignalingServer
 
 /// The command line, read by a declarative table of options.
 struct Arguments {
-    /// One option: its name, what its value may be, and where it goes.
-    struct Option {
-        let name: String
-        /// For people: `N`, `WxH`, `noise|pattern|file:PATH|none`; empty for an option without a value.
-        let values: String
-        let help: String
-        /// Takes the value; `false` when it is not allowed.
-        let accept: (String) -> Bool
-    }
-
-    /// What is wrong, in one line that names the argument and what is allowed.
-    struct Usage: Error, CustomStringConvertible {
-        let description: String
-    }
+    typealias Option = ProgramOption
+    typealias Usage = OptionError
 
     /// Reads `arguments`; gives those that are no options.
     static func parse(_ arguments: [String], options: [Option]) throws -> [String] {
-        var positional: [String] = []
-        var index = 0
-        while index < arguments.count {
-            let argument = arguments[index]
-            index += 1
-            guard argument.hasPrefix("-"), argument != "-" else {
-                positional.append(argument)
-                continue
-            }
-            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let option = options.first(where: { "--\($0.name)" == parts[0] }) else {
-                let known = options.map { "--\($0.name)" }.joined(separator: ", ")
-                throw Usage(description: "\(parts[0]): unknown option; allowed: \(known)")
-            }
-            let value: String
-            if option.values.isEmpty {
-                guard parts.count == 1 else { throw Usage(description: "--\(option.name): takes no value") }
-                value = ""
-            } else if parts.count > 1 {
-                value = String(parts[1])
-            } else if index < arguments.count {
-                value = arguments[index]
-                index += 1
-            } else {
-                throw Usage(description: "--\(option.name): a value is missing; allowed: \(option.values)")
-            }
-            guard option.accept(value) else {
-                throw Usage(description: "--\(option.name): \(value) is not allowed; allowed: \(option.values)")
-            }
-        }
-        return positional
+        try OptionTable(options).read(arguments)
     }
 
-    static func help(_ options: [Option]) -> String {
-        let width = options.map { $0.name.count + $0.values.count + 3 }.max() ?? 0
-        return options.map { option in
-            let left = option.values.isEmpty ? "--\(option.name)" : "--\(option.name) \(option.values)"
-            return "  " + left + String(repeating: " ", count: max(1, width + 2 - left.count)) + option.help
-        }.joined(separator: "\n")
+    /// Reads `arguments`, and what they leave open from the environment and the file of `--config`.
+    static func configured(_ arguments: [String], options: [Option]) throws -> [String] {
+        try ProcessOptions.read(arguments, options: options)
     }
 
     // MARK: Values
@@ -65,11 +22,18 @@ struct Arguments {
     /// What names of rooms and streams are made of.
     static let name = "1 to 64 of A-Z a-z 0-9 _ -, not reserved"
 
+    /// A URL as it may be told: what stands behind a room, or before a host, may be a secret.
+    static func shown(_ url: String) -> String {
+        let plain = url.prefix { $0 != "?" && $0 != "#" }
+        guard let scheme = plain.firstRange(of: "://"),
+            let end = plain[scheme.upperBound...].prefix(while: { $0 != "/" }).lastIndex(of: "@")
+        else { return String(plain) }
+        return String(plain[..<scheme.upperBound] + plain[plain.index(after: end)...])
+    }
+
     /// The one line for a URL that is none of a room.
     static func invalidURL(_ url: String) -> String {
-        // What stands behind a room may be a secret in the wrong place.
-        let shown = url.prefix { $0 != "?" && $0 != "#" }
-        return "URL: \(shown) is not allowed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM, with a ROOM of \(name); "
+        "URL: \(shown(url)) is not allowed; allowed: ws://HOST:PORT/ROOM or wss://HOST/ROOM, with a ROOM of \(name); "
             + "or http(s)://HOST/… of a WHIP or WHEP endpoint, or janus(s)://HOST:PORT/ROOM"
     }
 

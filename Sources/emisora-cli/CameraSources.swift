@@ -5,7 +5,7 @@ enum CameraSources {
     /// - Parameter log: Where to write the session with the driver, without its pictures.
     static func make(_ device: String?, _ wish: CameraWish, log: String?) throws(CaptureError) -> CameraCapture {
         let tell = { @Sendable (event: CameraEvent) in
-            if let text = text(of: event) { Terminal.note(text) }
+            if let text = text(of: event) { Terminal.note(text, as: "camera.reported") }
         }
         guard let log else { return CameraCapture(device: device, wish: wish, onEvent: tell) }
         return try CameraCapture(device: device, wish: wish, recordingTo: log, onEvent: tell)

@@ -1,5 +1,6 @@
 import Emisora
 import EmisoraMicrophone
+import EmisoraOperations
 
 /// `emisora devices`: the cameras, what they offer, and which mode would be taken for a wish; and the microphones.
 struct DevicesCommand {
@@ -10,8 +11,6 @@ struct DevicesCommand {
     private var size: (width: Int, height: Int)?
     private var frameRate: FrameRate?
     private var modesFile: String?
-
-    static let usage = "emisora devices [options] [DEVICE]"
 
     private init() {}
 
@@ -38,9 +37,20 @@ struct DevicesCommand {
         }
     }
 
-    static var help: String {
-        usage + "\n" + Arguments.help(options(Box()))
-            + "\n  DEVICE is /dev/videoN, a bus path or a camera's name; all cameras and microphones without one"
+    static var manual: ProgramManual {
+        var manual = ProgramManual(
+            program: "emisora devices", purpose: "lists cameras, what they offer, and microphones",
+            synopses: ["[options] [DEVICE]"], options: options(Box()))
+        manual.notes = [
+            "DEVICE is /dev/videoN, a bus path or a camera's name; all cameras and microphones without one."
+        ]
+        manual.exitCodes = [
+            (0, "it did what was asked for"), (1, "there is no such camera"),
+            (2, "wrong arguments, or a file that is no list"),
+        ]
+        manual.examples = ["emisora devices --explain --size 1280x720 --fps 30"]
+        manual.seeAlso = ["emisora", "emisora-publish"]
+        return manual
     }
 
     private static func options(_ box: Box) -> [Arguments.Option] {
@@ -82,11 +92,11 @@ struct DevicesCommand {
             }
             return 0
         } catch let problem as CameraListFile.Problem {
-            Terminal.note("emisora devices: --modes: \(problem)")
+            Terminal.note("emisora devices: --modes: \(problem)", as: "devices.failed", .error)
             return 2
         } catch {
             if isJSON, explains { Terminal.result(ExplanationReport(refusal: "\(error)").jsonLine) }
-            Terminal.note("emisora devices: \(error)")
+            Terminal.note("emisora devices: \(error)", as: "devices.failed", .error)
             return 1
         }
     }
@@ -117,7 +127,7 @@ struct DevicesCommand {
             do {
                 return CameraReport(camera, controls: try CameraControls(device: camera.identity.path).list())
             } catch {
-                Terminal.note("emisora devices: \(error)")
+                Terminal.note("emisora devices: \(error)", as: "devices.failed", .error)
                 return CameraReport(camera, controls: [])
             }
         }
@@ -139,7 +149,7 @@ struct DevicesCommand {
             report.controls.map { DevicesText.controls($0, of: report.camera) } ?? DevicesText.modes(of: report.camera)
         }
         if !texts.isEmpty { Terminal.result(texts.joined(separator: "\n\n")) }
-        refused.forEach { Terminal.note("emisora devices: \($0)") }
+        refused.forEach { Terminal.note("emisora devices: \($0)", as: "devices.failed", .error) }
         if texts.isEmpty, refused.isEmpty { Terminal.result("No camera found.") }
         if device == nil, !showsControls { Terminal.result("\n" + DevicesText.microphones(microphones)) }
     }

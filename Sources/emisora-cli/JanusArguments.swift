@@ -6,19 +6,22 @@ struct JanusArguments {
     private var apiSecretFile: String?
 
     static func options(_ change: @escaping ((inout JanusArguments) -> Void) -> Void) -> [Arguments.Option] {
-        func text(_ name: String, _ values: String, _ help: String, _ path: WritableKeyPath<JanusOptions, String?>)
-            -> Arguments.Option
-        {
-            .init(name: name, values: values, help: help) { value in
+        func text(
+            _ name: String, _ values: String, _ help: String, _ path: WritableKeyPath<JanusOptions, String?>,
+            isSecret: Bool = false
+        ) -> Arguments.Option {
+            .init(name: name, values: values, help: help, isSecret: isSecret) { value in
                 change { $0.options[keyPath: path] = value }
                 return (1...256).contains(value.utf8.count)
             }
         }
         return [
-            text("pin", "PIN", "janus: the room's PIN", \.pin),
+            text("pin", "PIN", "janus: the room's PIN", \.pin, isSecret: true),
             text("display", "NAME", "janus: the name that others see (the stream's)", \.display),
             text("publisher-id", "ID", "janus: the id of what is published (Janus makes one)", \.publisherID),
-            text("room-token", "TOKEN", "janus: what a room with a list of participants asks for", \.roomToken),
+            text(
+                "room-token", "TOKEN", "janus: what a room with a list of participants asks for", \.roomToken,
+                isSecret: true),
             .init(name: "api-secret-file", values: "FILE", help: "janus: the api_secret, if Janus asks for it") {
                 file in
                 change { $0.apiSecretFile = file }

@@ -1,4 +1,5 @@
 import Emisora
+import EmisoraOperations
 import EmisoraSignalingServer
 import Glibc
 
@@ -22,36 +23,40 @@ enum Main {
 
     private static func run(_ arguments: [String]) async -> Int32 {
         let rest = Array(arguments.dropFirst())
-        if arguments.isEmpty || rest.contains("--help") || ["help", "--help", "-h"].contains(arguments[0]) {
-            Terminal.result(help(arguments.first))
-            return arguments.isEmpty ? 2 : 0
+        let asksForHelp = arguments.first == "help" || arguments.contains { ["--help", "-h"].contains($0) }
+        if arguments.isEmpty || asksForHelp {
+            return help(arguments)
         }
         do {
             switch arguments[0] {
             case "publish": return await (try PublishCommand(rest)).run()
             case "watch": return await (try WatchCommand(rest)).run()
             case "devices": return (try DevicesCommand(rest)).run()
-            case "token": return TokenCommand.run(rest, output: Terminal.result, complaint: Terminal.note)
+            case "token":
+                return TokenCommand.run(rest, output: Terminal.result) { Terminal.note($0, as: "token.failed", .error) }
             default:
                 throw Arguments.Usage(description: "\(arguments[0]): unknown command; allowed: \(commands)")
             }
         } catch {
-            Terminal.note("emisora: \(error)")
+            Terminal.note("emisora: \(error)", as: "arguments.wrong", .error)
             return 2
         }
     }
 
-    private static func help(_ command: String?) -> String {
-        switch command {
-        case "publish": PublishCommand.help
-        case "watch": WatchCommand.help
-        case "devices": DevicesCommand.help
-        case "token": TokenCommand.usage
-        default:
-            [
-                PublishCommand.help, WatchCommand.help, DevicesCommand.help,
-                SignalingServerCommand.usage(program: "emisora serve"), TokenCommand.usage,
-            ].joined(separator: "\n\n")
+    /// `help [--man] [COMMAND]`, and `COMMAND --help`.
+    private static func help(_ arguments: [String]) -> Int32 {
+        let names = arguments.filter { !["help", "--help", "-h", "--man"].contains($0) }
+        guard let name = names.first else {
+            Terminal.result(
+                arguments.contains("--man")
+                    ? Manuals.overview.manPage : Manuals.all.map(\.help).joined(separator: "\n\n"))
+            return arguments.isEmpty ? 2 : 0
         }
+        guard let manual = Manuals.manual(of: name) else {
+            Terminal.note("emisora: \(name): unknown command; allowed: \(commands)", as: "arguments.wrong", .error)
+            return 2
+        }
+        Terminal.result(arguments.contains("--man") ? manual.manPage : manual.help)
+        return 0
     }
 }

@@ -4,7 +4,7 @@ import EmisoraMicrophone
 /// What stands behind the colon of `mic:`, and what a person is told of the microphone.
 enum MicrophoneSources {
     static func make(_ device: String?) -> MicrophoneCapture {
-        MicrophoneCapture(device: device) { event in Terminal.note(text(of: event)) }
+        MicrophoneCapture(device: device) { event in Terminal.note(text(of: event), as: "microphone.reported") }
     }
 
     private static func text(of event: MicrophoneEvent) -> String {

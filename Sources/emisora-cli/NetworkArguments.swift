@@ -1,6 +1,6 @@
 import Emisora
+import EmisoraOperations
 import EmisoraSignalingServer
-import Glibc
 
 /// The options that `publish` and `watch` have in common: how to reach the other side.
 struct NetworkArguments {
@@ -25,7 +25,7 @@ struct NetworkArguments {
         [
             .init(
                 name: "ice-server", values: "stun:HOST[:PORT]|turn:HOST[:PORT][?transport=udp|tcp]|turns:HOST[:PORT]",
-                help: "helps through NATs; may be given several times"
+                help: "helps through NATs; may be given several times", isRepeatable: true
             ) { url in
                 guard (try? ICEServer(urls: [url], username: "-", credential: "-").validate()) != nil else {
                     return false
@@ -37,7 +37,8 @@ struct NetworkArguments {
                 change { $0.username = name }
                 return !name.isEmpty
             },
-            .init(name: "ice-credential", values: "PASSWORD", help: "password for TURN servers") { password in
+            .init(name: "ice-credential", values: "PASSWORD", help: "password for TURN servers", isSecret: true) {
+                password in
                 change { $0.credential = password }
                 return true
             },
@@ -49,20 +50,21 @@ struct NetworkArguments {
                 change { $0.certificateAuthorities = file }
                 return !file.isEmpty
             },
-            .init(name: "ice-ca", values: "FILE.pem", help: "the same as --ca") { file in
+            .init(name: "ice-ca", values: "FILE.pem", help: "the same as --ca", sameAs: "ca") { file in
                 change { $0.certificateAuthorities = file }
                 return !file.isEmpty
             },
             .init(
                 name: "token-file", values: "FILE",
-                help: "the access token, if the server asks for one ($EMISORA_TOKEN)"
-            ) {
-                file in
+                help: "the access token, if the server asks for one ($EMISORA_TOKEN)", sameAs: "token"
+            ) { file in
                 change { $0.tokenFile = file }
                 return !file.isEmpty
             },
-            .init(name: "token", values: "TOKEN", help: "the same; other users of the machine can read it here") {
-                text in
+            .init(
+                name: "token", values: "TOKEN", help: "the same; other users of the machine can read it here",
+                isSecret: true
+            ) { text in
                 change { $0.token = text }
                 return isToken(text)
             },
@@ -95,8 +97,10 @@ struct NetworkArguments {
                 change { $0.isRelayOnly = true }
                 return true
             },
-            .init(name: "interface", values: "NAME", help: "only this network interface; may be given several times") {
-                name in
+            .init(
+                name: "interface", values: "NAME", help: "only this network interface; may be given several times",
+                isRepeatable: true
+            ) { name in
                 change { $0.interfaces.append(name) }
                 return !name.isEmpty
             },
@@ -115,7 +119,9 @@ struct NetworkArguments {
                 return true
             },
             .init(
-                name: "nat-address", values: "IP", help: "the address outside of a 1:1 NAT (cloud, container)"
+                name: "nat-address", values: "IP",
+                help: "the address outside of a 1:1 NAT (cloud, container); may be given several times",
+                isRepeatable: true
             ) { text in
                 guard let ip = IPAddress(text) else { return false }
                 change { $0.natAddresses.append(ip) }
@@ -151,16 +157,10 @@ struct NetworkArguments {
             autoRetryDelay: autoRetryDelay, janus: try janus.options(for: url))
     }
 
-    /// The option counts before the file, the file before the environment.
+    /// Of the two, the token itself counts where one source gives both.
     private func accessToken() throws -> String? {
         if let token { return token }
-        guard let tokenFile else {
-            let value = getenv("EMISORA_TOKEN").map { String(cString: $0) }
-            guard let value, !value.isEmpty else { return nil }
-            guard Self.isToken(value) else { throw Arguments.Usage(description: "EMISORA_TOKEN: it holds no token") }
-            return value
-        }
-        return try Self.secret(in: tokenFile, option: "token-file")
+        return try tokenFile.map { try Self.secret(in: $0, option: "token-file") }
     }
 
     static func secret(in path: String, option: String) throws -> String {

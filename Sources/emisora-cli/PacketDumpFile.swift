@@ -12,7 +12,7 @@ struct PacketDumpFile {
     init(_ path: String?) throws {
         self.path = path ?? ""
         dump = try path.map { path in
-            try PacketDump(path: path) { Terminal.note("\($0) The call goes on.") }
+            try PacketDump(path: path) { Terminal.note("\($0) The call goes on.", as: "dump.failed", .warning) }
         }
     }
 
@@ -24,8 +24,11 @@ struct PacketDumpFile {
         let dropped =
             statistics.packetsDropped == 0
             ? "" : "; \(statistics.packetsDropped) are missing, since the disk was too slow"
-        Terminal.note("\(statistics.packetsWritten) packets in \(path)\(dropped)")
+        Terminal.note(
+            "\(statistics.packetsWritten) packets in \(path)\(dropped)", as: "dump.written", .info,
+            ["packets": .integer(Int(clamping: statistics.packetsWritten)), "file": .text(path)])
         // It would see the handshake and take what follows for encrypted.
-        Terminal.note("To read them: wireshark --disable-protocol dtls --enable-heuristic rtp_udp \(path)")
+        Terminal.note(
+            "To read them: wireshark --disable-protocol dtls --enable-heuristic rtp_udp \(path)", as: "dump.howToRead")
     }
 }

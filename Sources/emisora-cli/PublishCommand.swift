@@ -1,4 +1,6 @@
 import Emisora
+import EmisoraOperations
+import EmisoraSignalingServer
 
 /// `emisora publish`: a picture source into a room.
 struct PublishCommand {
@@ -19,12 +21,13 @@ struct PublishCommand {
     private var network = NetworkArguments()
     private var sessionOptions = Session.Options()
 
-    static let usage = "emisora publish ws://HOST:PORT/ROOM|wss://HOST/ROOM [options]"
+    private var log = LogSettings()
+    private var metrics: MetricsAddress?
 
     init(_ arguments: [String]) throws {
         // The table's closures write into a box, since they outlive no call of `parse`.
         let box = Box()
-        let rest = try Arguments.parse(arguments, options: Self.options(box))
+        let rest = try Arguments.configured(arguments, options: Self.options(box))
         guard let url = rest.first else {
             throw Arguments.Usage(
                 description:
@@ -37,6 +40,7 @@ struct PublishCommand {
         self = box.command
         self.url = url
         sessionOptions = try network.sessionOptions(for: url)
+        Terminal.use(log)
     }
 
     private init() {}
@@ -45,7 +49,32 @@ struct PublishCommand {
         var command = PublishCommand()
     }
 
-    static var help: String { usage + "\n" + Arguments.help(options(Box())) + "\n" + PublishConsole.help }
+    static var manual: ProgramManual {
+        var manual = ProgramManual(
+            program: "emisora publish", purpose: "publishes pictures and sound into a room, to WHIP servers, to Janus",
+            synopses: [
+                "ws://HOST:PORT/ROOM|wss://HOST/ROOM [options]", "http(s)://HOST/WHIP-ENDPOINT [options]",
+                "janus(s)://HOST:PORT/ROOM [options]",
+            ],
+            options: options(Box()))
+        manual.notes = [
+            "It publishes until SIGINT, SIGTERM, --duration or the end of the source, and ends with one JSON line of figures "
+                + "on standard output, named as in W3C webrtc-stats.",
+            PublishConsole.help,
+        ]
+        manual.isConfigurable = true
+        manual.exitCodes = [
+            (0, "it published, and was asked to end"), (1, "it could not publish, or the source failed"),
+            (2, "wrong arguments; the line says which"),
+        ]
+        manual.examples = [
+            "emisora publish ws://127.0.0.1:8080/demo --video camera --audio mic",
+            "emisora publish https://example.org/whip/studio --video file:film.webm --token-file token "
+                + "--metrics 127.0.0.1:9465",
+        ]
+        manual.seeAlso = ["emisora", "emisora-watch", "emisora-devices", "emisora-serve"]
+        return manual
+    }
 
     private static func options(_ box: Box) -> [Arguments.Option] {
         func set<Value>(_ path: WritableKeyPath<PublishCommand, Value>, _ value: Value?) -> Bool {
@@ -112,7 +141,14 @@ struct PublishCommand {
             .init(name: "stream", values: Arguments.name, help: "the stream's name in the room (main)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? $0 : nil)
             },
-        ] + NetworkArguments.options { change in change(&box.command.network) }
+            .init(
+                name: "metrics", values: "HOST:PORT", help: "where Prometheus reads figures of the stream, at /metrics"
+            ) {
+                set(\.metrics, MetricsAddress($0).map { .some($0) })
+            },
+            ProcessOptions.file,
+        ] + LogSettings.options { change in change(&box.command.log) }
+            + NetworkArguments.options { change in change(&box.command.network) }
     }
 
     func run() async -> Int32 {
@@ -124,10 +160,10 @@ struct PublishCommand {
             Terminal.result(PublishFigures().jsonLine)
             return 0
         } catch SessionError.invalidURL(let url) {
-            Terminal.note(Arguments.invalidURL(url))
+            Terminal.note(Arguments.invalidURL(url), as: "arguments.wrong", .error)
             return 2
         } catch {
-            Terminal.note("emisora publish: \(error)")
+            Terminal.note("emisora publish: \(error)", as: "publish.failed", .error)
             return 1
         }
     }
@@ -144,6 +180,14 @@ struct PublishCommand {
                 videoBitrate: bitrate, playoutDelay: playoutDelay,
                 encodings: sizes > 1 ? VideoEncoding.halving(sizes) : []))
         publisher.videoRotation = rotation
+        let exposition = PublisherExposition()
+        let endpoint = MetricsEndpoint(isReady: { exposition.canBeJoined }) { exposition.text }
+        if let metrics {
+            let port = try endpoint.start(at: metrics)
+            let url = "http://\(metrics.urlHost):\(port)/metrics"
+            Terminal.note("Metrics at \(url)", as: "metrics.listening", .info, ["url": .text(url)])
+        }
+        defer { endpoint.stop() }
         let packets = try PacketDumpFile(dumpPackets)
         var options = sessionOptions
         options.packetDump = packets.dump
@@ -157,11 +201,16 @@ struct PublishCommand {
             await session.disconnect()
             throw error
         }
-        Terminal.note("Publishing \(stream) to \(url)")
+        exposition.canBeJoined = true
+        let shown = Arguments.shown(url)
+        Terminal.note(
+            "Publishing \(stream) to \(shown)", as: "publish.started", .info,
+            ["stream": .text(stream), "url": .text(shown)])
         let console = Task { await PublishConsole(publisher: publisher).run() }
         defer { console.cancel() }
         let watcher = PublishWatcher(
-            session: session, main: publisher.videoCapture == nil ? .audio : .video, start: start)
+            session: session, main: publisher.videoCapture == nil ? .audio : .video, start: start,
+            exposition: exposition)
         await watcher.run(until: duration.map { start + .nanoseconds(Int64($0 * 1e9)) })
         var figures = await watcher.figures
         await session.disconnect()

@@ -24,9 +24,7 @@ struct PublishConsole {
         }
     }
 
-    static let help = """
-          Lines on standard input while publishing: mute audio|video, unmute audio|video.
-        """
+    static let help = "Lines on standard input while publishing: mute audio|video, unmute audio|video."
 
     /// Lives as long as the program: a read of standard input cannot be taken back.
     private static let thread = MediaThread()
@@ -39,7 +37,7 @@ struct PublishConsole {
             guard let command = Command(line) else {
                 Terminal.note(
                     "\(line.prefix(40).filter { $0.isASCII && !$0.isNewline }): unknown; allowed: "
-                        + "mute audio|video, unmute audio|video")
+                        + "mute audio|video, unmute audio|video", as: "command.wrong", .warning)
                 continue
             }
             obey(command)
@@ -54,7 +52,9 @@ struct PublishConsole {
         case .unmute(.video): publisher.publishesVideo = true
         }
         Terminal.note(
-            "video \(publisher.publishesVideo ? "on" : "muted"), audio \(publisher.publishesAudio ? "on" : "muted")")
+            "video \(publisher.publishesVideo ? "on" : "muted"), audio \(publisher.publishesAudio ? "on" : "muted")",
+            as: "publish.muted", .info,
+            ["video": .flag(publisher.publishesVideo), "audio": .flag(publisher.publishesAudio)])
     }
 
     private static func lines() -> AsyncStream<String> {

@@ -14,12 +14,14 @@ actor PublishWatcher {
     /// Why the session ended by itself, if it did.
     private(set) var endReason: SessionEndReason?
     private let main: TrackKind
+    private let exposition: PublisherExposition
 
     /// - Parameter main: With the end of this source publishing ends.
-    init(session: Session, main: TrackKind, start: Instant) {
+    init(session: Session, main: TrackKind, start: Instant, exposition: PublisherExposition) {
         self.session = session
         self.main = main
         self.start = start
+        self.exposition = exposition
     }
 
     /// Returns at `end`, on a termination signal, or when the session or the main source is over.
@@ -45,34 +47,53 @@ actor PublishWatcher {
             switch event {
             case .subscriberConnected(_, let count):
                 subscribersTotal += 1
-                Terminal.note("A viewer joined; \(count) now.")
+                Terminal.note(
+                    "A viewer joined; \(count) now.", as: "viewer.joined", .info, ["viewers": .integer(count)])
             case .subscriberDisconnected(_, let count, let reason):
-                Terminal.note("A viewer left (\(reason)); \(count) now.")
+                Terminal.note(
+                    "A viewer left (\(reason)); \(count) now.", as: "viewer.left", .info,
+                    ["viewers": .integer(count), "reason": .text("\(reason)")])
             case .reconnecting(let attempt, let reason):
-                Terminal.note("\(reason) Media goes on; attempt \(attempt) to come back.")
-            case .subscriberFailed(_, let reason): Terminal.note("A viewer could not be reached: \(reason)")
-            case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
-            case .serverReported(let text): Terminal.note(text)
-            case .reconnected: Terminal.note("The signaling server is back.")
-            case .captureFailed(_, let error): Terminal.note("Capture failed: \(error)")
+                exposition.canBeJoined = false
+                Terminal.note(
+                    "\(reason) Media goes on; attempt \(attempt) to come back.", as: "signaling.lost", .warning,
+                    ["attempt": .integer(attempt)])
+            case .subscriberFailed(_, let reason):
+                Terminal.note("A viewer could not be reached: \(reason)", as: "viewer.failed", .warning)
+            case .iceConnectionStateChanged(_, _, .disconnected, let reason):
+                Terminal.note("The path to a viewer is interrupted: \(reason)", as: "path.interrupted", .warning)
+            case .selectedCandidatePairChanged(_, _, let pair):
+                Terminal.note("Path to a viewer: \(pair.text)", as: "path.selected")
+            case .iceServerFailed(let url, let reason):
+                Terminal.note("\(url): \(reason)", as: "iceServer.failed", .warning, ["url": .text(url)])
+            case .serverReported(let text): Terminal.note(text, as: "server.reported")
+            case .reconnected:
+                exposition.canBeJoined = true
+                Terminal.note("The signaling server is back.", as: "signaling.restored")
+            case .captureFailed(_, let error):
+                Terminal.note("Capture failed: \(error)", as: "capture.failed", .error)
             case .ended(let reason):
-                Terminal.note("Session over: \(reason)")
+                exposition.canBeJoined = false
+                Terminal.note("Session over: \(reason)", as: "session.ended", .warning)
                 endReason = reason
             case .captureReported(_, let kind, .ended(let error)):
-                if let error { Terminal.note("\(kind) capture ended: \(error)") }
+                if let error { Terminal.note("\(kind) capture ended: \(error)", as: "capture.ended", .error) }
                 // Sound without pictures goes on: someone may be listening.
                 guard kind == main else { break }
                 captureError = error
-                Terminal.note("The source is over.")
+                Terminal.note("The source is over.", as: "source.over")
                 return
             case .muteForced(_, let video, let audio, _, let reason):
                 let what = video && audio ? "Video and audio" : video ? "Video" : "Audio"
-                Terminal.note("\(what) muted by a moderator" + (reason.map { ": \($0)" } ?? "."))
+                Terminal.note(
+                    "\(what) muted by a moderator" + (reason.map { ": \($0)" } ?? "."), as: "publish.muteForced",
+                    .warning,
+                    ["video": .flag(video), "audio": .flag(audio)])
             case .forceDisconnected, .connectionCreated, .connectionDestroyed, .signalReceived, .requestRefused,
                 .streamPropertyChanged:
                 break
             case .streamPublished, .streamUnpublished, .subscriptionConnected, .receivingEnded, .subscriptionEnded,
-                .captureReported:
+                .captureReported, .iceConnectionStateChanged:
                 break
             }
         }
@@ -86,6 +107,7 @@ actor PublishWatcher {
             let statistics = await session.statistics()
             guard let now = statistics.publishers.first else { continue }
             update(with: statistics)
+            exposition.update(with: statistics)
             if let previous {
                 let frames = now.framesEncoded - previous.framesEncoded
                 let kilobits = Double(now.bytesEncoded - previous.bytesEncoded) * 8 / 1_000
@@ -95,7 +117,14 @@ actor PublishWatcher {
                 let idle = now.subscriberCount == 0 ? " (idle: nobody watches)" : ""
                 Terminal.note(
                     "\(frames) fps  \(Int(kilobits)) kbit/s\(rate)\(limit)  viewers \(now.subscriberCount)  "
-                        + "drops \(dropped)/s  captured \(now.capture.captured)\(idle)")
+                        + "drops \(dropped)/s  captured \(now.capture.captured)\(idle)",
+                    as: "figures", .info,
+                    [
+                        "framesPerSecond": .number(Double(frames)), "kilobitsPerSecond": .number(kilobits),
+                        "viewers": .integer(now.subscriberCount), "dropped": .integer(dropped),
+                        "framesCaptured": .integer(now.capture.captured),
+                        "qualityLimitationReason": .text(now.qualityLimitationReason.rawValue),
+                    ])
             }
             previous = now
         }

@@ -34,20 +34,31 @@ actor StreamFollower {
                 wasConnected = true
                 isReceiving = true
             case .subscriptionEnded(_, let reason):
-                if subscriber != nil { Terminal.note("The stream ended (\(reason)); waiting for it to come back.") }
+                if subscriber != nil {
+                    Terminal.note(
+                        "The stream ended (\(reason)); waiting for it to come back.", as: "stream.ended", .warning)
+                }
                 await keepFigures()
                 subscriber = nil
                 isReceiving = false
                 await receiveOrFollow()
             case .receivingEnded(_, let error):
-                Terminal.note("emisora watch: \(error)")
+                Terminal.note("emisora watch: \(error)", as: "receiving.ended", .error)
                 // What flows goes on; without it there is nothing to wait for.
                 isHopeless = !isReceiving
-            case .iceServerFailed(let url, let reason): Terminal.note("\(url): \(reason)")
-            case .serverReported(let text): Terminal.note(text)
-            case .reconnecting(let attempt, let reason): Terminal.note("\(reason) Attempt \(attempt) to come back.")
-            case .reconnected: Terminal.note("The signaling server is back.")
-            case .ended(let reason): Terminal.note("Session over: \(reason)")
+            case .iceConnectionStateChanged(_, _, .disconnected, let reason):
+                Terminal.note("The path to the publisher is interrupted: \(reason)", as: "path.interrupted", .warning)
+            case .selectedCandidatePairChanged(_, _, let pair):
+                Terminal.note("Path to the publisher: \(pair.text)", as: "path.selected")
+            case .iceServerFailed(let url, let reason):
+                Terminal.note("\(url): \(reason)", as: "iceServer.failed", .warning, ["url": .text(url)])
+            case .serverReported(let text): Terminal.note(text, as: "server.reported")
+            case .reconnecting(let attempt, let reason):
+                Terminal.note(
+                    "\(reason) Attempt \(attempt) to come back.", as: "signaling.lost", .warning,
+                    ["attempt": .integer(attempt)])
+            case .reconnected: Terminal.note("The signaling server is back.", as: "signaling.restored")
+            case .ended(let reason): Terminal.note("Session over: \(reason)", as: "session.ended", .warning)
             default: break
             }
             if isHopeless { return }
@@ -71,11 +82,11 @@ actor StreamFollower {
         self.subscriber = subscriber
         do {
             try await session.receive(subscriber, as: wanted)
-            Terminal.note("Receiving \(wanted ?? "any stream"); waiting for an encoder.")
+            Terminal.note("Receiving \(wanted ?? "any stream"); waiting for an encoder.", as: "receive.waiting")
         } catch .cancelled {
             self.subscriber = nil
         } catch {
-            Terminal.note("emisora watch: \(error)")
+            Terminal.note("emisora watch: \(error)", as: "receive.failed", .error)
             self.subscriber = nil
             isHopeless = true
         }
@@ -92,7 +103,7 @@ actor StreamFollower {
         } catch .cancelled {
             self.subscriber = nil
         } catch {
-            Terminal.note("\(name): \(error)")
+            Terminal.note("\(name): \(error)", as: "subscribe.failed", .warning, ["stream": .text(name)])
             if self.subscriber === subscriber { self.subscriber = nil }
             isHopeless = isHopeless || isFinal(error)
         }

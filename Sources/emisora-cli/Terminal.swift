@@ -1,5 +1,8 @@
 import Emisora
+import EmisoraOperations
+import EmisoraSignalingServer
 import Glibc
+import Synchronization
 
 /// Standard output for results, standard error for everything that a person watches.
 ///
@@ -10,9 +13,26 @@ enum Terminal {
         write(text.terminalLines + "\n", to: STDOUT_FILENO)
     }
 
-    /// One line on standard error.
-    static func note(_ line: String) {
-        write(line.terminalLine + "\n", to: STDERR_FILENO)
+    private static let log = Mutex(makeLog(LogSettings()))
+
+    /// How notes are written from here on.
+    static func use(_ settings: LogSettings) {
+        log.withLock { $0 = makeLog(settings) }
+    }
+
+    private static func makeLog(_ settings: LogSettings) -> Log {
+        Log(format: settings.format, level: settings.level, unixTime: UnixClock.now) { line in
+            write(line.terminalLine + "\n", to: STDERR_FILENO)
+        }
+    }
+
+    /// One line on standard error: a sentence, or a JSON object for those who asked for it.
+    ///
+    /// - Parameter event: What happened, for machines.
+    static func note(
+        _ line: String, as event: String = "note", _ level: Log.Level = .info, _ fields: [String: Log.Value] = [:]
+    ) {
+        log.withLock { $0 }.record(level, event, line, fields)
     }
 
     private static func write(_ text: String, to descriptor: Int32) {

@@ -25,3 +25,12 @@ struct TransportFigures: Encodable {
         selectedCandidatePairChanges = transport.selectedCandidatePairChanges
     }
 }
+
+extension CandidatePairStatistics {
+    /// `10.0.0.2:50000 (host) to 10.0.0.7:40000 (srflx) by udp`.
+    var text: String {
+        let way = local.relayProtocol.map { ", the relay by \($0.rawValue)" } ?? ""
+        return "\(local.address) (\(local.candidateType.rawValue)) to \(remote.address) "
+            + "(\(remote.candidateType.rawValue)) by \(local.protocol)\(way)"
+    }
+}

@@ -1,4 +1,6 @@
 import Emisora
+import EmisoraOperations
+import EmisoraSignalingServer
 
 /// `emisora watch`: a stream of a room, decoded and counted.
 struct WatchCommand {
@@ -14,7 +16,7 @@ struct WatchCommand {
     private var network = NetworkArguments()
     private var sessionOptions = Session.Options()
 
-    static let usage = "emisora watch ws://HOST:PORT/ROOM|wss://HOST/ROOM [options]"
+    private var log = LogSettings()
 
     private init() {}
 
@@ -24,7 +26,7 @@ struct WatchCommand {
 
     init(_ arguments: [String]) throws {
         let box = Box()
-        let rest = try Arguments.parse(arguments, options: Self.options(box))
+        let rest = try Arguments.configured(arguments, options: Self.options(box))
         guard let url = rest.first else {
             throw Arguments.Usage(
                 description:
@@ -37,9 +39,30 @@ struct WatchCommand {
         self = box.command
         self.url = url
         sessionOptions = try network.sessionOptions(for: url)
+        Terminal.use(log)
     }
 
-    static var help: String { usage + "\n" + Arguments.help(options(Box())) }
+    static var manual: ProgramManual {
+        var manual = ProgramManual(
+            program: "emisora watch", purpose: "receives a stream of a room, a WHEP server or a Janus, and counts it",
+            synopses: [
+                "ws://HOST:PORT/ROOM|wss://HOST/ROOM [options]", "http(s)://HOST/WHEP-ENDPOINT [options]",
+                "janus(s)://HOST:PORT/ROOM [options]",
+            ],
+            options: options(Box()))
+        manual.notes = [
+            "It ends with one JSON line of figures on standard output, named as in W3C webrtc-stats. A stream that is not "
+                + "there yet, or goes away, is waited for."
+        ]
+        manual.isConfigurable = true
+        manual.exitCodes = [
+            (0, "as many pictures as asked for were decoded"), (1, "fewer were"),
+            (2, "wrong arguments; the line says which"),
+        ]
+        manual.examples = ["emisora watch ws://127.0.0.1:8080/demo --frames 100 --save frame.png"]
+        manual.seeAlso = ["emisora", "emisora-publish", "emisora-serve"]
+        return manual
+    }
 
     private static func options(_ box: Box) -> [Arguments.Option] {
         func set<Value>(_ path: WritableKeyPath<WatchCommand, Value>, _ value: Value?) -> Bool {
@@ -70,7 +93,9 @@ struct WatchCommand {
             .init(name: "stream", values: Arguments.name, help: "which stream of the room (the first)") {
                 set(\.stream, Publisher.isAllowed(name: $0) ? .some(.some($0)) : nil)
             },
-        ] + NetworkArguments.options { change in change(&box.command.network) }
+            ProcessOptions.file,
+        ] + LogSettings.options { change in change(&box.command.log) }
+            + NetworkArguments.options { change in change(&box.command.network) }
     }
 
     func run() async -> Int32 {
@@ -80,10 +105,10 @@ struct WatchCommand {
             Terminal.result(WatchFigures().jsonLine)
             return 1
         } catch SessionError.invalidURL(let url) {
-            Terminal.note(Arguments.invalidURL(url))
+            Terminal.note(Arguments.invalidURL(url), as: "arguments.wrong", .error)
             return 2
         } catch {
-            Terminal.note("emisora watch: \(error)")
+            Terminal.note("emisora watch: \(error)", as: "watch.failed", .error)
             return 1
         }
     }
@@ -112,7 +137,9 @@ struct WatchCommand {
         Terminal.result(figures.jsonLine)
         try packets.finish()
         if !isComplete {
-            Terminal.note("emisora watch: \(sink.count) of \(frames) pictures were decoded.")
+            Terminal.note(
+                "emisora watch: \(sink.count) of \(frames) pictures were decoded.", as: "watch.incomplete", .error,
+                ["framesDecoded": .integer(sink.count), "framesWanted": .integer(frames)])
         }
         return isComplete ? 0 : 1
     }

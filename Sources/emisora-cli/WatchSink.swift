@@ -160,12 +160,12 @@ final class WatchSink: VideoFrameSink, AudioFrameSink {
             do {
                 try PictureFile.writePNG(frame, to: path)
             } catch {
-                Terminal.note("\(path): \(error)")
+                Terminal.note("\(path): \(error)", as: "save.failed", .error)
                 return false
             }
         }
         if let failure = state.saveFailure {
-            Terminal.note("Not all pictures could be written: \(failure)")
+            Terminal.note("Not all pictures could be written: \(failure)", as: "save.failed", .error)
             return false
         }
         return state.count >= wanted

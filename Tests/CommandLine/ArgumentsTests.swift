@@ -1,4 +1,5 @@
 import Emisora
+import EmisoraOperations
 import Glibc
 import Testing
 
@@ -54,9 +55,14 @@ import Testing
         }
     }
 
-    private static func network(_ arguments: [String]) throws -> Session.Options {
+    private static func network(
+        _ arguments: [String], _ environment: [String: String] = [:]
+    ) throws -> Session.Options {
         var network = NetworkArguments()
-        _ = try Arguments.parse(arguments, options: NetworkArguments.options { change in change(&network) })
+        let table = OptionTable(NetworkArguments.options { change in change(&network) })
+        _ = try table.read(arguments, environment: environment) { path throws(OptionError) in
+            throw OptionError(description: path)
+        }
         return try network.sessionOptions(for: "ws://127.0.0.1:1/demo")
     }
 
@@ -88,8 +94,30 @@ import Testing
         #expect(try Self.network(["--token", "a.b.c", "--token-file", path]).token == "a.b.c")
         #expect(try Self.network(["--token-file", path]).token == "from.a.file")
         #expect(try Self.network(["--ca", "ca.pem"]).certificateAuthorities == "ca.pem")
-        #expect(try Self.network([]).token == getenv("EMISORA_TOKEN").map { String(cString: $0) })
+        // The environment's token counts only where no argument gives one in either way.
+        for (arguments, environment, token) in [
+            ([], ["EMISORA_TOKEN": "e.n.v"], "e.n.v"),
+            (["--token-file", path], ["EMISORA_TOKEN": "e.n.v"], "from.a.file"),
+            ([], ["EMISORA_TOKEN_FILE": path], "from.a.file"),
+            (["--token", "a.b.c"], ["EMISORA_TOKEN_FILE": path], "a.b.c"), ([], [:], nil),
+        ] as [([String], [String: String], String?)] {
+            #expect(try Self.network(arguments, environment).token == token, "\(arguments) \(environment)")
+        }
         #expect(throws: Arguments.Usage.self) { try Self.network(["--token-file", path + "-nowhere"]) }
+    }
+
+    @Test("several values of an option stand in one variable, with blanks between")
+    func severalValues() throws {
+        let options = try Self.network(
+            [],
+            [
+                "EMISORA_ICE_SERVER": "stun:a.test stun:b.test", "EMISORA_INTERFACE": "eth0 eth1",
+                "EMISORA_NAT_ADDRESS": "203.0.113.7 2001:db8::7", "EMISORA_RELAY_ONLY": "yes", "EMISORA_NO_TCP": "no",
+            ])
+        #expect(options.iceServers == [ICEServer(urls: ["stun:a.test", "stun:b.test"])])
+        if case .interfaces(["eth0", "eth1"]) = options.addresses {} else { Issue.record("\(options.addresses)") }
+        #expect(options.natAddresses == [IPAddress("203.0.113.7"), IPAddress("2001:db8::7")])
+        #expect(options.iceTransportPolicy == .relay && options.usesTCPCandidates)
     }
 
     @Test("what stands behind a room in a URL is not repeated", arguments: ["?token=secret", "#token=secret"])

@@ -45,6 +45,24 @@ import Testing
         return sum
     }
 
+    @Test func aPacketThatWentOverTCPSaysSo() throws {
+        var bytes: [UInt8] = []
+        for address in [(Self.left, Self.right), (Self.leftV6, Self.rightV6)] {
+            let start = bytes.count
+            PcapngBlocks.appendDatagram(
+                ([1, 2, 3] as [UInt8]).span.bytes, from: address.0, to: address.1, .sent, transport: .tcp,
+                nanoseconds: 1, lost: 2,
+                to: &bytes)
+            #expect(bytes.count - start <= 3 + PcapngBlocks.maximumOverhead)
+        }
+        for block in try Self.blocks(bytes) {
+            let (_, options) = Self.packet(block.body)
+            // opt_comment, before the flags.
+            #expect(
+                options.starts(with: [0, 1, 0, 20] + Array("Over TCP (RFC 6544).".utf8) + [0, 2, 0, 4, 0, 0, 0, 2]))
+        }
+    }
+
     @Test func packetsStandInDatagramsWithRightChecksums() throws {
         var bytes: [UInt8] = []
         PcapngBlocks.appendHeader(application: "Emisora", interface: "emisora", to: &bytes)

@@ -163,7 +163,7 @@ import Testing
 
     @Test("RFC 8445 §14.2: checks of all agents are 5 ms apart")
     func aHundredAgentsShareOnePacerWithAtLeastFiveMillisecondsBetweenChecks() {
-        let pacer = CheckPacer()
+        let pacer = TransactionPacer()
         let agents = (0..<100 as Range<UInt64>).map { index in
             AgentPeer(.controlling, seed: index, pacer: pacer, addresses: [Addresses.left])
         }
@@ -183,6 +183,58 @@ import Testing
         }
         #expect(firstChecks.count == 100)
         #expect(zip(firstChecks, firstChecks.dropFirst()).allSatisfy { $1 - $0 >= .milliseconds(5) })
+    }
+
+    @Test(
+        "RFC 8445 §14.3: the first RTO grows with all checks of the process; the first answer brings it down to 500 ms")
+    func aPathThatHasAnsweredIsNotMadeToWaitForTheOthers() throws {
+        let pacer = TransactionPacer()
+        let agents = (0..<3 as Range<UInt64>).map { index in
+            AgentPeer(.controlling, seed: index, pacer: pacer, addresses: [Addresses.left])
+        }
+        let other = AgentPeer(.controlled, seed: 1_000, addresses: [Addresses.right])
+        for peer in agents {
+            peer.agent.setRemoteCredentials(other.agent.localCredentials, now: Duel.start)
+            for index in 0..<60 as Range<UInt32> {
+                peer.agent.addRemoteCandidate(
+                    ICECandidate(
+                        foundation: "\(index)", priority: 1_000 + index,
+                        address: SocketAddress(ip: IPAddress(v4: 0xC633_6500 + index), port: 6_000), type: .host),
+                    now: Duel.start)
+            }
+        }
+        let left = agents[0]
+        left.agent.addRemoteCandidate(other.agent.localCandidates[0], now: Duel.start)
+        other.agent.setRemoteCredentials(left.agent.localCredentials, now: Duel.start)
+        var sent: [STUNTransactionID: [Instant]] = [:]
+        var nominations: Set<STUNTransactionID> = []
+        for millisecond in 0..<2_600 {
+            let now = Duel.start + .milliseconds(millisecond)
+            for peer in agents {
+                if let deadline = peer.nextDeadline, deadline <= now { peer.handleTimeout(now: now) }
+                for (transmit, bytes) in peer.drain(now: now) {
+                    let message = try parse(bytes)
+                    sent[message.transactionID, default: []].append(now)
+                    if message.useCandidate { nominations.insert(message.transactionID) }
+                    guard peer === left, transmit.destination == Addresses.right, !message.useCandidate else {
+                        continue
+                    }
+                    let answers = other.inject(bytes, from: Addresses.left, to: Addresses.right, now: now).sent
+                    for (_, answer) in answers {
+                        _ = left.agent.handle(
+                            datagram: answer.span.bytes, path: ICEPath(local: Addresses.left, remote: Addresses.right),
+                            now: now)
+                    }
+                }
+            }
+        }
+        // Those that two agents with 60 pairs each still have, and at the beginning 61 of the third.
+        let unanswered = sent.filter { !nominations.contains($0.key) }.values.filter { $0.count > 1 }
+        #expect(unanswered.count > 100)
+        #expect(unanswered.count { $0[1] - $0[0] < .milliseconds(600) } <= 1)
+        #expect(unanswered.allSatisfy { $0[1] - $0[0] >= .milliseconds(500) && $0[1] - $0[0] <= .milliseconds(905) })
+        let nomination = try #require(nominations.compactMap { sent[$0] }.first { $0.count > 1 })
+        #expect(nomination[1] - nomination[0] == .milliseconds(500))
     }
 
     @Test("RFC 8445 §6.1.2.5: a checklist holds 100 pairs at most")

@@ -11,7 +11,7 @@ import Testing
     private static let relayed = SocketAddress(ip: IPAddress(v4: 0xCB00_7102), port: 50_000)
 
     private static func agent(_ options: ICEOptions = ICEOptions()) -> ICEAgent {
-        ICEAgent(role: .controlling, options: options, pacer: CheckPacer(), random: RandomSource(SeededRandom(1)))
+        ICEAgent(role: .controlling, options: options, pacer: TransactionPacer(), random: RandomSource(SeededRandom(1)))
     }
 
     private static func told(_ agent: inout ICEAgent) -> [ICECandidate] {

@@ -14,7 +14,7 @@ final class AgentPeer: SimulatedPeer {
     var cut: Set<SocketAddress> = []
 
     init(
-        _ role: ICERole, seed: UInt64, options: ICEOptions = ICEOptions(), pacer: CheckPacer = CheckPacer(),
+        _ role: ICERole, seed: UInt64, options: ICEOptions = ICEOptions(), pacer: TransactionPacer = TransactionPacer(),
         addresses: [SocketAddress]
     ) {
         agent = ICEAgent(role: role, options: options, pacer: pacer, random: RandomSource(SeededRandom(seed)))

@@ -168,7 +168,7 @@ import Testing
 
     @Test func oneAddressOverBothIsTwoPaths() throws {
         var agent = ICEAgent(
-            role: .controlled, pacer: CheckPacer(), random: RandomSource(SeededRandom(1)))
+            role: .controlled, pacer: TransactionPacer(), random: RandomSource(SeededRandom(1)))
         agent.addLocalHost(Addresses.left, now: .zero)
         agent.addPassiveHost(Addresses.left, now: .zero)
         #expect(agent.localCandidates.map(\.transport) == [.udp, .tcp])

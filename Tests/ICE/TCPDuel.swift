@@ -1,5 +1,6 @@
 import EmisoraCore
 import EmisoraICE
+import EmisoraSTUN
 import EmisoraSimulation
 
 /// Two agents with TCP between them, in virtual time: the left one listens, the right one connects where it is told to.
@@ -46,7 +47,7 @@ final class TCPDuel {
 
     init(leftOptions: ICEOptions = ICEOptions(), rightOptions: ICEOptions = ICEOptions()) {
         func agent(_ role: ICERole, _ seed: UInt64, _ options: ICEOptions) -> ICEAgent {
-            ICEAgent(role: role, options: options, pacer: CheckPacer(), random: RandomSource(SeededRandom(seed)))
+            ICEAgent(role: role, options: options, pacer: TransactionPacer(), random: RandomSource(SeededRandom(seed)))
         }
         left = Side(agent: agent(.controlled, 1, leftOptions))
         right = Side(agent: agent(.controlling, 2, rightOptions))

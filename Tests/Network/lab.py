@@ -85,6 +85,20 @@ class Host:
                  "add table ip nat", "add chain ip nat out { type nat hook postrouting priority 100; }",
                  f"add rule ip nat out oifname {interface} masquerade" + (" fully-random" if is_symmetric else ""))
 
+    def full_cone(self, interface):
+        """A NAT that lets anybody in to a port that somebody inside has sent from (RFC 4787: endpoint-independent mapping
+        and filtering)."""
+        self.forward()
+        self.nft("add table ip nat",
+                 "add map ip nat opened { type inet_service : ipv4_addr; flags dynamic,timeout; timeout 5m; }",
+                 # Where from, before the address is changed; the port stays, since nobody else is inside.
+                 "add chain ip nat note { type filter hook forward priority 0; }",
+                 f"add rule ip nat note oifname {interface} meta l4proto udp update @opened {{ udp sport : ip saddr }}",
+                 "add chain ip nat out { type nat hook postrouting priority 100; }",
+                 f"add rule ip nat out oifname {interface} masquerade persistent",
+                 "add chain ip nat in { type nat hook prerouting priority -100; }",
+                 f"add rule ip nat in iifname {interface} meta l4proto udp dnat to udp dport map @opened")
+
     def block_udp(self):
         self.nft("add table inet wall", "add chain inet wall pass { type filter hook forward priority 0; }",
                  "add chain inet wall take { type filter hook input priority 0; }",

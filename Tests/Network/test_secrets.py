@@ -8,6 +8,8 @@ import ssl
 import urllib.error
 import urllib.request
 
+import pytest
+
 from access import join, tls_options
 from coturn import Coturn, outside_address
 from processes import Process, Server
@@ -33,15 +35,16 @@ def fetch(server, context, path, token=None, method="GET", body=None, **headers)
         return str(error.headers) + error.read().decode(), error.headers
 
 
-def test_every_door_keeps_the_secrets(started, access, authority, tls, tmp_path):
+@pytest.mark.parametrize("logs", [[], ["--log", "json", "--log-level", "debug"]], ids=["sentences", "everything as JSON"])
+def test_every_door_keeps_the_secrets(started, access, authority, tls, tmp_path, logs):
     turn_secret = os.urandom(16).hex()
     turn_file = tmp_path / "turn-secret"
     turn_file.write_text(turn_secret)
     coturn = started(Coturn, tmp_path, authority, secret=turn_secret)
     server = started(Server, options=[
-        *access.options, *tls_options(tls), "--ice-server", f"turn:{outside_address()}:{coturn.port}", "--turn-secret-file",
+        *access.options, *tls_options(tls), *logs, "--ice-server", f"turn:{outside_address()}:{coturn.port}", "--turn-secret-file",
         turn_file])
-    ca = ["--ca", authority.certificate]
+    ca = ["--ca", authority.certificate, *logs]
     context = ssl.create_default_context(cafile=authority.certificate)
     wss, whip, whep = server.room("demo"), server.http("/whip/demo"), server.http("/whep/demo")
 
@@ -77,6 +80,8 @@ def test_every_door_keeps_the_secrets(started, access, authority, tls, tmp_path)
     seen["refusal"] = link.recv(timeout=60)
     link.close()
     seen["welcome"] = json.dumps(welcome)
+    # By this a connection becomes a participant again.
+    resumption = welcome["resume"]["secret"]
     turn = welcome["iceServers"][0]
     made = hmac.new(turn_secret.encode(), turn["username"].encode(), hashlib.sha1).digest()
     assert turn["credential"] == base64.b64encode(made).decode()
@@ -103,4 +108,12 @@ def test_every_door_keeps_the_secrets(started, access, authority, tls, tmp_path)
             for where, text in seen.items():
                 assert not any(form in text for form in forms(part)), f"{name} is in {where}"
     for where, text in seen.items():
-        assert turn["credential"] not in text or where == "welcome", f"a TURN password is in {where}"
+        for name, secret in (("a TURN password", turn["credential"]), ("a session's secret", resumption)):
+            assert secret not in text or where == "welcome", f"{name} is in {where}"
+    if logs:
+        for process in started.processes:
+            if not isinstance(process, Process):
+                continue
+            for line in process.stderr().splitlines():
+                assert {"time", "level", "event", "message"} <= json.loads(line).keys()
+        assert '"level":"debug"' in server.stderr()

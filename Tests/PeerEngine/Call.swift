@@ -4,6 +4,7 @@ import EmisoraDTLS
 import EmisoraICE
 import EmisoraPeerEngine
 import EmisoraRTP
+import EmisoraSTUN
 import EmisoraSimulation
 import Testing
 
@@ -35,7 +36,7 @@ final class Call<Security: TransportSecurity> {
             var configuration = PeerEngineTests.configuration(address, sends: sends)
             configuration.wallClock = setup.wallClock
             return PeerEngine(
-                configuration: configuration, security: try security(), pacer: CheckPacer(),
+                configuration: configuration, security: try security(), pacer: TransactionPacer(),
                 random: RandomSource(SeededRandom(seed)), now: start)
         }
         sender = try engine(PeerEngineTests.leftAddress, sends: true, seed: setup.seed)

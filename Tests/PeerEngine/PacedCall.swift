@@ -4,6 +4,7 @@ import EmisoraDTLS
 import EmisoraICE
 import EmisoraPeerEngine
 import EmisoraRTP
+import EmisoraSTUN
 import EmisoraSimulation
 import Glibc
 
@@ -42,7 +43,7 @@ final class PacedCall {
             return Engine(
                 configuration: PeerEngineTests.configuration(address, sends: sends),
                 security: try DTLSSRTPSecurity(
-                    context: context, maximumTransmissionUnit: maximumTransmissionUnit), pacer: CheckPacer(),
+                    context: context, maximumTransmissionUnit: maximumTransmissionUnit), pacer: TransactionPacer(),
                 random: RandomSource(SeededRandom(seed)), now: start)
         }
         sender = try engine(PeerEngineTests.leftAddress, sends: true, seed: 1)

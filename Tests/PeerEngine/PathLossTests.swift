@@ -58,6 +58,40 @@ import Testing
         #expect(call.sender.connectionState == .failed)
     }
 
+    @Test("W3C RTCIceConnectionState: each change is told, with a reason for a person where it is for the worse")
+    func theStatesOfThePathAreToldWithReasons() throws {
+        let call = try Self.call(seed: 1)
+        func states() -> [String] {
+            var states: [String] = []
+            while let event = call.sender.pollEvent() {
+                if case .iceStateChanged(let state, let reason) = event { states.append("\(state): \(reason)") }
+            }
+            return states
+        }
+        #expect(call.connect())
+        #expect(states() == ["checking: ", "connected: "])
+        call.simulation.filter = { _, _ in false }
+        call.run(.seconds(60))
+        let reason = "The peer has not answered for 30 s."
+        #expect(
+            states() == [
+                "disconnected: The peer has not answered for 8 s.", "failed(reason: \"\(reason)\"): \(reason)",
+            ])
+    }
+
+    @Test("W3C RTCIceConnectionState: a path whose address is gone is disconnected for that reason")
+    func theLossOfAnAddressIsToldAsSuch() throws {
+        let call = try Self.call(seed: 1)
+        #expect(call.connect())
+        let base = try #require(call.sender.selectedPath?.local)
+        call.sender.removeLocal(base: base, now: call.simulation.now)
+        var reasons: [String] = []
+        while let event = call.sender.pollEvent() {
+            if case .iceStateChanged(.disconnected, let reason) = event { reasons.append(reason) }
+        }
+        #expect(reasons == ["The address or the connection that the path used is gone."])
+    }
+
     @Test(
         "RFC 8445 §9: two seconds after a restart over a path that works again there is a picture",
         arguments: [false, true], UInt64(1)...5)

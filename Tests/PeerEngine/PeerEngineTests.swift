@@ -5,6 +5,7 @@ import EmisoraICE
 import EmisoraPeerEngine
 import EmisoraRTP
 import EmisoraSDP
+import EmisoraSTUN
 import EmisoraSimulation
 import Testing
 
@@ -25,10 +26,11 @@ import Testing
     ) throws -> (sender: PeerEngine<Security>, receiver: PeerEngine<Security>) {
         let start = Instant.zero + .seconds(1)
         let sender = PeerEngine(
-            configuration: configuration(leftAddress, sends: true), security: try security(), pacer: CheckPacer(),
+            configuration: configuration(leftAddress, sends: true), security: try security(), pacer: TransactionPacer(),
             random: RandomSource(SeededRandom(seed)), now: start)
         let receiver = PeerEngine(
-            configuration: configuration(rightAddress, sends: false), security: try security(), pacer: CheckPacer(),
+            configuration: configuration(rightAddress, sends: false), security: try security(),
+            pacer: TransactionPacer(),
             random: RandomSource(SeededRandom(seed &+ 1_000)), now: start)
         // Frames here are of a fixed size: the path carries them.
         sender.setMaximumBitrate(.kilobitsPerSecond(5_000), start: .kilobitsPerSecond(5_000), now: start)
@@ -252,7 +254,7 @@ import Testing
         var configuration = Self.configuration(Self.leftAddress, sends: true)
         configuration.gathersCandidates = true
         let engine = PeerEngine(
-            configuration: configuration, security: NullSecurity(), pacer: CheckPacer(),
+            configuration: configuration, security: NullSecurity(), pacer: TransactionPacer(),
             random: RandomSource(SeededRandom(3)), now: .zero)
         let early = SocketAddress(ip: IPAddress(v4: 0xCB00_7101), port: 40_000)
         engine.addServerReflexive(early, base: Self.leftAddress, server: IPAddress(v4: 1), now: .zero)

@@ -3,6 +3,7 @@ import EmisoraCore
 import EmisoraCrypto
 import EmisoraICE
 import EmisoraRTP
+import EmisoraSTUN
 import EmisoraSimulation
 
 @testable import EmisoraPeerEngine
@@ -46,7 +47,7 @@ final class PublishedCall {
         func engine(_ address: SocketAddress, sends: Bool, _ seed: UInt64) -> Engine {
             Engine(
                 configuration: PeerEngineTests.configuration(address, sends: sends), security: NullSecurity(),
-                pacer: CheckPacer(), random: RandomSource(SeededRandom(seed)), now: start)
+                pacer: TransactionPacer(), random: RandomSource(SeededRandom(seed)), now: start)
         }
         sender = engine(PeerEngineTests.leftAddress, sends: true, seed)
         receiver = engine(PeerEngineTests.rightAddress, sends: false, seed &+ 1_000)

@@ -2,6 +2,7 @@ import EmisoraCore
 import EmisoraICE
 import EmisoraRTP
 import EmisoraSDP
+import EmisoraSTUN
 import EmisoraSimulation
 import Testing
 
@@ -85,7 +86,7 @@ import Testing
             var configuration = PeerEngineTests.configuration(address, sends: sends)
             if sends { configuration.media.removeLast() }
             return Engine(
-                configuration: configuration, security: NullSecurity(), pacer: CheckPacer(),
+                configuration: configuration, security: NullSecurity(), pacer: TransactionPacer(),
                 random: RandomSource(SeededRandom(seed)), now: start)
         }
         let sender = engine(PeerEngineTests.leftAddress, sends: true, 1)

@@ -1,6 +1,7 @@
 import EmisoraCore
 import EmisoraICE
 import EmisoraRTP
+import EmisoraSTUN
 import EmisoraSimulation
 
 @testable import EmisoraPeerEngine
@@ -38,7 +39,7 @@ final class SimulcastCall {
             var configuration = PeerEngineTests.configuration(address, sends: sends)
             if sends { configuration.media[1].encodings = names }
             return Engine(
-                configuration: configuration, security: NullSecurity(), pacer: CheckPacer(),
+                configuration: configuration, security: NullSecurity(), pacer: TransactionPacer(),
                 random: RandomSource(SeededRandom(seed)), now: start)
         }
         sender = engine(PeerEngineTests.leftAddress, sends: true, seed)

@@ -2,6 +2,7 @@ import EmisoraCore
 import EmisoraICE
 import EmisoraRTP
 import EmisoraSDP
+import EmisoraSTUN
 import EmisoraSimulation
 import Testing
 
@@ -61,7 +62,7 @@ import Testing
             var configuration = PeerEngineTests.configuration(address, sends: sends)
             configuration.media[1].playoutDelay = .milliseconds(20) ... .milliseconds(400)
             return PeerEngine(
-                configuration: configuration, security: NullSecurity(), pacer: CheckPacer(),
+                configuration: configuration, security: NullSecurity(), pacer: TransactionPacer(),
                 random: RandomSource(SeededRandom(seed &+ (sends ? 0 : 1_000))), now: start)
         }
         let sender = engine(PeerEngineTests.leftAddress, sends: true)

@@ -23,7 +23,7 @@ import Testing
     @Test func aWrongPortInTheEnvironmentIsNamed() {
         #expect(
             SignalingServerCommand.parse([], environment: ["PORT": "abc"])
-                == .wrong("PORT=abc in the environment: it must be 0 to 65535."))
+                == .wrong("PORT in the environment: abc is not allowed; allowed: 0-65535"))
     }
 
     @Test func whatAServerOnTheInternetNeedsIsTaken() {
@@ -61,10 +61,62 @@ import Testing
         #expect(line.contains(arguments[0].prefix { $0 != "=" }))
     }
 
+    @Test func eachOptionIsTakenFromArgumentsEnvironmentAndFileAlike() {
+        let values = [
+            "--host": "::1", "--port": "9", "--certificate": "c", "--key": "k", "--secret-file": "s",
+            "--insecure-open": "", "--allow-origin": "https://a.test", "--limit": "rooms=3",
+            "--ice-server": "stun:a.test", "--ice-user": "u", "--ice-credential": "c", "--turn-secret-file": "t",
+            "--metrics": "[::1]:9464", "--drain": "7", "--log": "json", "--log-level": "debug", "--grace": "2.5",
+            "--resume-key-file": "r",
+        ]
+        let options = ServerOptions().table.filter { $0.name != "config" && !$0.isHidden }
+        #expect(Set(values.keys) == Set(options.map { "--\($0.name)" }))
+        let arguments = options.flatMap { option -> [String] in
+            let name = "--\(option.name)"
+            return option.values.isEmpty ? [name] : [name, values[name] ?? ""]
+        }
+        var environment: [String: String] = [:]
+        for option in options {
+            environment[option.variable] = option.values.isEmpty ? "yes" : values["--\(option.name)"]
+        }
+        let file = environment.map { "\($0)=\($1)\n" }.joined()
+        let parsed = SignalingServerCommand.parse(arguments, environment: [:])
+        guard case .serve(let configuration, let log) = parsed else {
+            Issue.record("\(parsed)")
+            return
+        }
+        #expect(configuration.metrics == .at(MetricsAddress("[::1]:9464")!) && configuration.drainTime == .seconds(7))
+        #expect(configuration.limits.resumeGrace == .milliseconds(2_500) && configuration.resumeKeyFile == "r")
+        #expect(log.format == .json && log.level == .debug)
+        #expect(SignalingServerCommand.parse([], environment: environment) == parsed)
+        #expect(
+            SignalingServerCommand.parse(["--config", "f"], environment: [:]) { path in path == "f" ? file : "" }
+                == parsed)
+    }
+
+    @Test(arguments: [
+        ["--metrics", "9464"], ["--metrics", "a:"], ["--metrics", ":9"], ["--metrics", "::1:9"],
+        ["--metrics", "a:65536"], ["--metrics", "on"], ["--drain", "-1"], ["--drain", "3601"], ["--drain", "1.5"],
+        ["--drain", ""], ["--log", "xml"], ["--log-level", "trace"], ["--config", "nowhere"],
+    ])
+    func wrongOptionsOfOperationsAreNamed(_ arguments: [String]) {
+        guard case .wrong(let line) = SignalingServerCommand.parse(arguments, environment: [:]) else {
+            Issue.record("accepted \(arguments)")
+            return
+        }
+        #expect(line.contains(arguments[0]) || line.contains("nowhere"))
+    }
+
     @Test func everyOptionIsInTheHelp() {
-        let help = SignalingServerCommand.usage()
-        for limit in ServerLimits.adjustable { #expect(help.contains(limit.name)) }
-        for option in SignalingServerCommand.expected.keys { #expect(help.contains(option)) }
+        let manual = SignalingServerCommand.manual()
+        let options = ServerOptions().table.filter { !$0.isHidden }
+        #expect(ServerOptions().table.filter(\.isHidden).map(\.name) == ["test-echo"])
+        for limit in ServerLimits.adjustable { #expect(manual.help.contains(limit.name)) }
+        for option in options {
+            #expect(manual.help.contains("  --\(option.name) "))
+            #expect(
+                manual.manPage.contains("\\fB\(option.variable.split(separator: "-").joined(separator: "\\-"))\\fR"))
+        }
     }
 
     @Test func aPasswordIsNotRepeated() {

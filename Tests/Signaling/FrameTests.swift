@@ -222,6 +222,6 @@ import Testing
         try await LoopbackTests.withServer { port in
             #expect(throws: SocketFailure.self) { try RawWebsocket(port: port, subprotocol: "echo.emisora.test") }
         }
-        #expect(!SignalingServerCommand.usage().contains("echo"))
+        #expect(!SignalingServerCommand.manual().help.contains("echo"))
     }
 }

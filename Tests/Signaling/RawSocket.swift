@@ -170,6 +170,14 @@ final class RawWebsocket {
         }
     }
 
+    /// The code that the server closes with; what it sends before is passed over.
+    func closeCode() throws -> Int {
+        while true {
+            let (opcode, payload) = try receiveFrame()
+            if opcode == 8, payload.count >= 2 { return Int(payload[0]) << 8 | Int(payload[1]) }
+        }
+    }
+
     func receiveFrame() throws -> (opcode: UInt8, payload: [UInt8]) {
         while true {
             if bytes.count >= 2 {

@@ -10,8 +10,8 @@ final class GathererPeer: SimulatedPeer {
     private(set) var events: [CandidateGatherer.Event] = []
     private(set) var sent: [(at: Instant, transmit: Transmit)] = []
 
-    init(_ servers: [CandidateGatherer.Server]) {
-        gatherer = CandidateGatherer(servers: servers, random: RandomSource(SeededRandom(8)))
+    init(_ servers: [CandidateGatherer.Server], pacer: TransactionPacer = TransactionPacer()) {
+        gatherer = CandidateGatherer(servers: servers, pacer: pacer, random: RandomSource(SeededRandom(8)))
     }
 
     func start(now: Instant) {

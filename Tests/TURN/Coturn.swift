@@ -38,7 +38,8 @@ final class Coturn {
         let deadline = RealTime.now() + .seconds(20)
         while RealTime.now() < deadline {
             var binding = STUNBinding(
-                local: socket.local, server: address, random: RandomSource(SystemRandomNumberGenerator()))
+                local: socket.local, server: address, pacer: TransactionPacer(),
+                random: RandomSource(SystemRandomNumberGenerator()))
             binding.start(now: RealTime.now())
             for (bytes, _) in drain({ binding.pollTransmit(into: &$0, now: RealTime.now()) }) { socket.send(bytes) }
             for bytes in socket.receive(waiting: .milliseconds(100)) {
@@ -78,7 +79,7 @@ final class RealClient {
         client = TURNClient(
             .init(
                 local: local, server: coturn.address, isStream: isStream, credentials: credentials, family: family),
-            random: RandomSource(SystemRandomNumberGenerator()))
+            pacer: TransactionPacer(), random: RandomSource(SystemRandomNumberGenerator()))
     }
 
     func close() { socket.close() }

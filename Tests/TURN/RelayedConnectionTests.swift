@@ -21,11 +21,12 @@ final class Endpoint: SimulatedPeer {
 
     init(
         _ role: ICERole, at address: SocketAddress, servers: [CandidateGatherer.Server], options: ICEOptions,
-        seed: UInt64, now: Instant
+        pacer: TransactionPacer = TransactionPacer(), seed: UInt64, now: Instant
     ) {
         agent = ICEAgent(
-            role: role, options: options, pacer: CheckPacer(), random: RandomSource(SeededRandom(seed)))
-        gatherer = CandidateGatherer(servers: servers, random: RandomSource(SeededRandom(seed &+ 99)))
+            role: role, options: options, pacer: pacer, random: RandomSource(SeededRandom(seed)))
+        gatherer = CandidateGatherer(
+            servers: servers, pacer: pacer, random: RandomSource(SeededRandom(seed &+ 99)))
         agent.addLocalHost(address, now: now)
     }
 
@@ -134,7 +135,7 @@ final class RelayedDuel {
 
     init(
         seed: UInt64 = 1, loss: Double = 0, left leftNAT: NAT, right rightNAT: NAT, hasTURN: Bool = true,
-        leftOptions: ICEOptions = ICEOptions(), rightOptions: ICEOptions = ICEOptions()
+        pacer: TransactionPacer? = nil, leftOptions: ICEOptions = ICEOptions(), rightOptions: ICEOptions = ICEOptions()
     ) {
         let start = Instant.zero + .seconds(1)
         server = makeServer(seed: seed)
@@ -145,11 +146,11 @@ final class RelayedDuel {
                 + (hasTURN ? [.init(.turn(credentials, family: .v4), address: Addresses.server, local: local)] : [])
         }
         left = Endpoint(
-            .controlling, at: Addresses.left, servers: servers(Addresses.left), options: leftOptions, seed: seed,
-            now: start)
+            .controlling, at: Addresses.left, servers: servers(Addresses.left), options: leftOptions,
+            pacer: pacer ?? TransactionPacer(), seed: seed, now: start)
         right = Endpoint(
             .controlled, at: rightAddress, servers: servers(rightAddress), options: rightOptions,
-            seed: seed &+ 7_777, now: start)
+            pacer: pacer ?? TransactionPacer(), seed: seed &+ 7_777, now: start)
         var conditions = SimulatedLink.Conditions()
         conditions.loss = loss
         simulation = Simulation(left, right, server: server, conditions: conditions, seed: seed)

@@ -41,11 +41,14 @@ final class ClientAndServer {
     /// Whether what the client sends gets through.
     var isConnected = true
 
-    init(server: SimulatedTURNServer = makeServer(), credentials: STUNLongTermCredentials? = credentials) {
+    init(
+        server: SimulatedTURNServer = makeServer(), credentials: STUNLongTermCredentials? = credentials,
+        pacer: TransactionPacer = TransactionPacer()
+    ) {
         self.server = server
         client = TURNClient(
             .init(local: Addresses.left, server: Addresses.server, credentials: credentials),
-            random: RandomSource(SeededRandom(5)))
+            pacer: pacer, random: RandomSource(SeededRandom(5)))
     }
 
     func start() {
@@ -53,7 +56,7 @@ final class ClientAndServer {
         exchange()
     }
 
-    /// Carries datagrams until both are silent.
+    /// Carries datagrams until both are silent, and nothing waits for its turn.
     func exchange() {
         for _ in 0..<1_000 {
             let fromClient = drain { client.pollTransmit(into: &$0, now: now) }
@@ -69,7 +72,11 @@ final class ClientAndServer {
                     delivered.append((bytes, transmit))
                 }
             }
-            if fromClient.isEmpty, fromServer.isEmpty { break }
+            guard fromClient.isEmpty, fromServer.isEmpty else { continue }
+            // What waits for its turn has it after 5 ms.
+            guard let deadline = client.nextDeadline, deadline <= now + .milliseconds(5) else { break }
+            now = max(now, deadline)
+            client.handleTimeout(now: now)
         }
         while let event = client.pollEvent() { events.append(event) }
     }

@@ -116,7 +116,7 @@ import Testing
         let pair = ClientAndServer()
         pair.client = TURNClient(
             .init(local: Addresses.left, server: Addresses.server, isStream: true, credentials: credentials),
-            random: RandomSource(SeededRandom(5)))
+            pacer: TransactionPacer(), random: RandomSource(SeededRandom(5)))
         pair.start()
         pair.send([1], to: Addresses.peer)
         pair.receive([2], from: Addresses.peer)
@@ -129,7 +129,7 @@ import Testing
         deaf.isConnected = false
         deaf.client = TURNClient(
             .init(local: Addresses.left, server: Addresses.server, isStream: true, credentials: credentials),
-            random: RandomSource(SeededRandom(5)))
+            pacer: TransactionPacer(), random: RandomSource(SeededRandom(5)))
         deaf.start()
         deaf.run(.seconds(60)) { deaf.client.hasEnded }
         #expect(deaf.sent.count == 1)

@@ -17,6 +17,8 @@ struct HTTPRequest: Equatable, Sendable {
     var method: Method
     /// Without the query.
     var path: String
+    /// Whether it comes from a program of this machine.
+    var isLocal = false
     /// `Content-Type` as sent.
     var contentType: String?
     /// `If-Match` as sent.

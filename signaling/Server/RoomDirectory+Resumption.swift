@@ -90,7 +90,10 @@ extension RoomDirectory {
 
     mutating func handleTimeout(now: Instant) {
         guard let deadline = nextDeadline, deadline <= now else { return }
-        for (connection, absence) in away where absence.until <= now { disconnect(connection) }
+        for (connection, absence) in away where absence.until <= now {
+            counters.countExpired()
+            disconnect(connection)
+        }
         for (key, claim) in claims where claim.until <= now {
             claims[key] = nil
             outputs.append(
@@ -112,12 +115,14 @@ extension RoomDirectory {
         var held: [SignalingMessage] = []
         var lastArrival: UInt64?
         if let old = participant(resumption.id, in: room) {
+            counters.count(away[old] == nil ? .connected : .away)
             // What a connection that only seemed to be there was told last, nobody knows.
             lastArrival = away[old]?.lastArrival ?? self.lastArrival
             held = takeOver(old, by: connection, in: room)
             participants[connection]?.grant = grant
         } else {
             try enter(connection, room, grant)
+            counters.count(.unknown)
             participants[connection]?.id = resumption.id
             announceArrival(of: connection, in: room)
         }

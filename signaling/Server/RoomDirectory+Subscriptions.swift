@@ -87,12 +87,14 @@ extension RoomDirectory {
     /// Too much of the sender's waits for the receiver already: what the message is about ends, fails or is told later, and
     /// nothing else is touched, so that nobody has the other side taken for a slow reader.
     mutating func relayFailed(_ message: SignalingMessage, from sender: ConnectionID, to receiver: ConnectionID) {
+        if case .streamPropertyChanged(let stream) = message {
+            participants[receiver]?.missedChanges.insert(stream.stream)
+            return
+        }
+        counters.count(away[receiver] == nil ? .backlog : .away)
         switch message {
         case .signal: return wordFailed(inReplyTo: "signal", from: sender, to: receiver)
         case .muteForced: return wordFailed(inReplyTo: "forceMute", from: sender, to: receiver)
-        case .streamPropertyChanged(let stream):
-            participants[receiver]?.missedChanges.insert(stream.stream)
-            return
         default: break
         }
         guard let id = message.subscription, let room = participants[sender]?.room,

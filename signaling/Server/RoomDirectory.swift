@@ -85,6 +85,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
     /// Those of them whose address is known.
     var absentees = Strangers<ConnectionID>()
     var claims: [ClaimKey: Claim] = [:]
+    var counters = RoomCounters()
     var expulsions = Expulsions()
     /// Not later than the end of the first of these.
     var nextDeadline: Instant?

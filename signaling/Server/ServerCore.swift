@@ -31,6 +31,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         var hosts = HostPolicy.any
         /// STUN and TURN servers that are handed out to all who join.
         var iceServers = ICEServerList()
+        /// Whether figures are read elsewhere than from the loop itself.
+        var publishesMetrics = false
         /// Whether the loop offers the tests' echo beside signaling.
         var echoes = false
 
@@ -38,6 +40,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
     }
 
     private let settings: Settings
+    private(set) var counters = ServerCounters()
+    var roomCounters: RoomCounters { directory.counters }
     private var directory: Directory
     private var endpoints: EndpointGateway<Random>
     /// What may still come; of those that are listened to.
@@ -88,13 +92,15 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         guard spendAllowance(of: connection, bytes: message.count, now: now) else { return }
         do {
             let message = try SignalingMessage(json: message)
+            counters.received(message)
             try spendSignalBudget(on: message, of: connection, now: now)
             directory.handle(message, from: connection, now: now)
         } catch {
             directory.refuse(error, to: connection)
         }
-        if joinDeadlines[connection] != nil, directory.hasJoined(connection) {
+        if let deadline = joinDeadlines[connection], directory.hasJoined(connection) {
             joinDeadlines[connection] = nil
+            counters.joined(after: settings.limits.strangerTimeout - (deadline - now))
             outputs.append(.admitted(connection))
         }
         settle()
@@ -139,6 +145,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
             return true
         }
         allowances[connection] = nil
+        counters.count(.websocket)
         directory.refuse(SignalingError(.tooManyMessages, "Messages come too fast."), to: connection)
         settle()
         outputs.append(.close(connection))
@@ -207,6 +214,25 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
         return page.adding("Cache-Control", "no-store")
     }
 
+    // MARK: What is there
+
+    func hasJoined(_ connection: ConnectionID) -> Bool { directory.hasJoined(connection) }
+
+    /// The room that it has joined, and its participant's id there.
+    func place(of connection: ConnectionID) -> (room: String, id: String)? {
+        guard let participant = directory.participants[connection], let room = participant.room else { return nil }
+        return (room, participant.id)
+    }
+
+    var httpSessionCount: Int { endpoints.sessions.count }
+
+    var load: ServerLoad {
+        var load = directory.load
+        load.websockets = backlogs.count
+        load.httpSessions = endpoints.sessionCounts
+        return load
+    }
+
     // MARK: Time
 
     var nextDeadline: Instant? {
@@ -251,6 +277,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
             }
         }
         while let (response, request) = endpoints.pollResponse() {
+            if response.status == HTTPResponse.tooMany.status { counters.count(.http) }
             outputs.append(.respond(sharing(response, for: request), to: request))
         }
     }
@@ -267,6 +294,7 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
             return outputs.append(.hangUp(connection))
         }
         backlogs[connection]?.append(bytes.count, of: sender)
+        counters.sent(message)
         outputs.append(.send(bytes, to: connection))
     }
 

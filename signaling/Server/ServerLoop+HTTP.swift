@@ -13,6 +13,8 @@ extension ServerLoop {
         var closes = false
         /// Whether the answer takes time; nothing is read from the connection meanwhile.
         var waits = false
+        /// When the request was there as a whole.
+        var submittedAt: Instant?
     }
 
     private static let methods: [(lws_token_indexes, HTTPRequest.Method)] = [
@@ -30,6 +32,7 @@ extension ServerLoop {
             id: id,
             request: HTTPRequest(
                 method: method, path: String(decoding: path, as: UTF8.self),
+                isLocal: isLocal(socket, host: host(of: socket)),
                 contentType: header(WSI_TOKEN_HTTP_CONTENT_TYPE, of: socket),
                 ifMatch: header(WSI_TOKEN_HTTP_IF_MATCH, of: socket), host: host(of: socket),
                 origin: origin(of: socket),
@@ -60,6 +63,7 @@ extension ServerLoop {
         }
         if var refusal {
             refusal.closes = true
+            if let exchange = exchanges[socket] { count(response: refusal.status, to: exchange) }
             exchanges[socket]?.response = refusal.serialized(head: method == .head, keepAlive: false)
             exchanges[socket]?.closes = true
             lws_callback_on_writable(socket)
@@ -82,7 +86,12 @@ extension ServerLoop {
         gate.became(known: socket)
         // The core has its own deadlines for what takes time.
         lws_set_timeout(socket, NO_PENDING_TIMEOUT, 0)
-        core.requested(exchange.request, id: exchange.id, now: .monotonic)
+        exchanges[socket]?.submittedAt = .monotonic
+        if let response = operationsResponse(to: exchange.request) {
+            accept(response, for: socket)
+        } else {
+            core.requested(exchange.request, id: exchange.id, now: .monotonic)
+        }
         drain()
         guard exchanges[socket] != nil, exchanges[socket]?.response == nil else { return }
         if !exchanges.contains(where: \.value.waits) { scheduleHangUpCheck() }
@@ -93,6 +102,7 @@ extension ServerLoop {
     /// The core's response; it is written when the socket takes it.
     func accept(_ response: HTTPResponse, for socket: OpaquePointer) {
         guard let exchange = exchanges[socket] else { return }
+        count(response: response.status, to: exchange)
         exchanges[socket]?.response = response.serialized(
             head: exchange.request.method == .head, keepAlive: exchange.keepAlive)
         exchanges[socket]?.closes = response.closes || !exchange.keepAlive
@@ -123,6 +133,7 @@ extension ServerLoop {
         exchanges[socket] = nil
         exchangeOfRequest[exchange.id] = nil
         guard write(response, to: socket, LWS_WRITE_HTTP_FINAL), !exchange.closes else { return -1 }
+        answered.insert(socket)
         gate.became(stranger: socket, now: .monotonic)
         drain()
         return lws_http_transaction_completed(socket) == 0 ? 0 : -1

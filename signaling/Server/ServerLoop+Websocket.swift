@@ -1,5 +1,6 @@
 import CEmisoraWebsockets
 import EmisoraCore
+import EmisoraOperations
 import EmisoraSignalingProtocol
 
 /// Websocket connections: messages put together from fragments, and sent one by one.
@@ -11,6 +12,10 @@ extension ServerLoop {
         var queue: [Outgoing] = []
         var closesWhenSent = false
         var isTooSlow = false
+        /// Of the participant that it is, for the log.
+        var place: [String: Log.Value]?
+        /// Closed with 1001, since the server ends.
+        var goesAway = false
     }
 
     struct Outgoing {
@@ -27,14 +32,22 @@ extension ServerLoop {
     /// Whether the request may become a websocket: nothing else can be upgraded to, and no page of a foreign origin may.
     func confirmUpgrade(_ socket: OpaquePointer) -> Int32 {
         guard header(WSI_TOKEN_UPGRADE, of: socket)?.lowercased() == "websocket" else { return -1 }
-        guard hosts.allows(host(of: socket)) else {
-            write(
-                HTTPResponse.misdirected.serialized(head: false, keepAlive: false), to: socket, LWS_WRITE_HTTP_FINAL)
-            return -1
+        let refusal: HTTPResponse
+        if pages.isAlone {
+            refusal = .problem(404, "There is no signaling at this address.")
+        } else if drainState != nil {
+            count(refusal: .draining)
+            refusal = OperationsPages.draining
+        } else if !hosts.allows(host(of: socket)) {
+            count(refusal: .host)
+            refusal = .misdirected
+        } else if !origins.allows(origin(of: socket), host: host(of: socket)) {
+            count(refusal: .origin)
+            refusal = .problem(
+                403, "Pages of this origin may not connect; the operator allows them by --allow-origin.")
+        } else {
+            return 0
         }
-        guard !origins.allows(origin(of: socket), host: host(of: socket)) else { return 0 }
-        let refusal = HTTPResponse.problem(
-            403, "Pages of this origin may not connect; the operator allows them by --allow-origin.")
         write(refusal.serialized(head: false, keepAlive: false), to: socket, LWS_WRITE_HTTP_FINAL)
         return -1
     }
@@ -52,9 +65,12 @@ extension ServerLoop {
         sockets[socket] = Socket(connection: connection)
         socketOfConnection[connection] = socket
         gate.became(stranger: socket, now: .monotonic)
+        // It was let in before the end began.
+        if drainState != nil { goAway(socket) }
     }
 
     func received(_ socket: OpaquePointer, _ fragment: UnsafeRawBufferPointer) -> Int32 {
+        traffic.receivedBytes &+= UInt64(fragment.count)
         // In place: a copy for each fragment would cost its square.
         sockets[socket]?.incoming.append(fragment)
         guard sockets[socket]?.incoming.isEndless(limits) == false else {
@@ -98,6 +114,7 @@ extension ServerLoop {
 
     /// A reader that reads nothing never becomes writable: the connection ends by the clock.
     func cutOff(_ socket: OpaquePointer) {
+        count(refusal: .slowReader)
         sockets[socket]?.isTooSlow = true
         hangUp(socket)
     }
@@ -112,7 +129,10 @@ extension ServerLoop {
     /// Writes one message, as libwebsockets allows per turn; negative closes the connection.
     func sendNext(_ socket: OpaquePointer) -> Int32 {
         guard let waiting = sockets[socket], !waiting.isTooSlow else { return -1 }
-        guard let message = waiting.queue.first else { return waiting.closesWhenSent ? -1 : 0 }
+        guard let message = waiting.queue.first else {
+            if waiting.goesAway { lws_close_reason(socket, LWS_CLOSE_STATUS_GOINGAWAY, nil, 0) }
+            return waiting.closesWhenSent ? -1 : 0
+        }
         sockets[socket]?.queue.removeFirst()
         if let connection = waiting.connection, core.sent(to: connection) { drain() }
         let kind = message.isBinary ? LWS_WRITE_BINARY : LWS_WRITE_TEXT
@@ -124,6 +144,7 @@ extension ServerLoop {
     /// Hands bytes to libwebsockets, which sends or keeps all of them; `false`: the connection is broken.
     @discardableResult
     func write(_ bytes: [UInt8], to socket: OpaquePointer, _ kind: lws_write_protocol) -> Bool {
+        traffic.sentBytes &+= UInt64(bytes.count)
         let front = emisora_lws_pre()
         var buffer = [UInt8](repeating: 0, count: front)
         buffer.append(contentsOf: bytes)

@@ -1,6 +1,7 @@
 import CEmisoraWebsockets
 import EmisoraCore
 import EmisoraCrypto
+import EmisoraOperations
 import EmisoraSignalingProtocol
 import EmisoraTLS
 import Glibc
@@ -22,8 +23,11 @@ final class ServerLoop: @unchecked Sendable {
     let limits: ServerLimits
     let origins: OriginPolicy
     let hosts: HostPolicy
-    private let onNotice: @Sendable (String) -> Void
+    let log: Log
+    let pages: OperationsPages
+    let metrics: ServerMetrics
     private let stopping = Atomic(false)
+    private let wantedDrain = Mutex<Duration?>(nil)
     private let shared = Mutex<ServiceContext?>(nil)
     private var context: OpaquePointer?
     private let protocols = UnsafeMutablePointer<lws_protocols>.allocate(capacity: 4)
@@ -34,6 +38,7 @@ final class ServerLoop: @unchecked Sendable {
     private let keepalive = UnsafeMutablePointer<lws_retry_bo_t>.allocate(capacity: 1)
     private let timer = UnsafeMutablePointer<emisora_lws_timer>.allocate(capacity: 1)
     private let hangUpTimer = UnsafeMutablePointer<emisora_lws_timer>.allocate(capacity: 1)
+    private let metricsTimer = UnsafeMutablePointer<emisora_lws_timer>.allocate(capacity: 1)
     private let certificateTimer = UnsafeMutablePointer<emisora_lws_timer>.allocate(capacity: 1)
     private let certificate: TLSServerCertificate?
     private var certificateFiles: CertificateFiles?
@@ -47,19 +52,25 @@ final class ServerLoop: @unchecked Sendable {
     var exchangeOfRequest: [HTTPRequestID: OpaquePointer] = [:]
     var lastRequest: UInt64 = 0
     var upgrades: [OpaquePointer: Upgrade] = [:]
+    var traffic = ServerMetrics.Traffic()
+    /// Connections that have had a response.
+    var answered: Set<OpaquePointer> = []
+    var drainState: Drain?
 
     /// Listens from here on; `run()` serves.
     ///
-    /// - Parameter onNotice: Gets sentences for the operator, on the loop's thread.
+    /// - Parameter pages: For those who run the server.
     init(
-        address: ListenAddress, settings: Core.Settings, certificateFiles: CertificateFiles?,
-        onNotice: @escaping @Sendable (String) -> Void
+        address: ListenAddress, settings: Core.Settings, certificateFiles: CertificateFiles?, log: Log,
+        metrics: ServerMetrics = ServerMetrics(), pages: OperationsPages
     ) throws(SignalingServerError) {
         emisora_lws_silence()
         limits = settings.limits.within(descriptors: sysconf(Int32(_SC_OPEN_MAX)))
         origins = settings.origins
         hosts = settings.hosts
-        self.onNotice = onNotice
+        self.log = log
+        self.metrics = metrics
+        self.pages = pages
         core = Core(random: SecureRandom(), settings: settings)
         gate = ConnectionGate(limits: limits)
         certificate = try Self.read(certificateFiles)
@@ -79,10 +90,12 @@ final class ServerLoop: @unchecked Sendable {
         keepalive.pointee.secs_since_valid_hangup = 4
         arm(timer) { ServerLoop.of($0)?.timeout() }
         arm(hangUpTimer) { ServerLoop.of($0)?.lookForHangUps() }
+        arm(metricsTimer) { ServerLoop.of($0)?.tickMetrics() }
         arm(certificateTimer) { ServerLoop.of($0)?.lookForCertificate() }
         context = try listen(at: address)
         shared.withLock { $0 = context.map(ServiceContext.init) }
         if certificate != nil { scheduleCertificateCheck() }
+        if settings.publishesMetrics { tickMetrics() }
     }
 
     private static func read(_ files: CertificateFiles?) throws(SignalingServerError) -> TLSServerCertificate? {
@@ -144,12 +157,19 @@ final class ServerLoop: @unchecked Sendable {
         timer.deallocate()
         hangUpTimer.deallocate()
         certificateTimer.deallocate()
+        metricsTimer.deallocate()
         for name in names + [interface, alpn] { free(name) }
     }
 
     /// Ends `run()`; from any thread.
     func requestStop() {
         stopping.store(true, ordering: .releasing)
+        shared.withLock { $0?.wake() }
+    }
+
+    /// Ends `run()` when all clients have left, `time` from now at the latest; from any thread.
+    func requestDrain(_ time: Duration) {
+        wantedDrain.withLock { $0 = time }
         shared.withLock { $0?.wake() }
     }
 
@@ -166,10 +186,14 @@ final class ServerLoop: @unchecked Sendable {
     func run() {
         while !stopping.load(ordering: .acquiring) {
             if lws_service(context, 0) < 0 { break }
+            if let time = wantedDrain.withLock({ $0 }) { beginDrain(time) }
+            continueDrain()
+            if isDrained { break }
         }
         emisora_lws_timer_cancel(timer)
         emisora_lws_timer_cancel(hangUpTimer)
         emisora_lws_timer_cancel(certificateTimer)
+        emisora_lws_timer_cancel(metricsTimer)
         discard()
     }
 
@@ -183,16 +207,22 @@ final class ServerLoop: @unchecked Sendable {
             return (try? certificate.attach(to: user)) == nil ? -1 : 0
         case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
             // `data` is the descriptor; there is no connection of the library's yet.
-            return gate.admits(peer(of: Int32(truncatingIfNeeded: Int(bitPattern: data)))) ? 0 : 1
+            let isAdmitted = gate.admits(peer(of: Int32(truncatingIfNeeded: Int(bitPattern: data))))
+            if !isAdmitted { count(refusal: .limit) }
+            return isAdmitted ? 0 : 1
         case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
             let descriptor = lws_get_socket_fd(socket)
             // What waits for a slow reader is to wait where it is counted: the kernel would take megabytes.
             var kept: Int32 = 1 << 16
             setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &kept, socklen_t(MemoryLayout<Int32>.size))
             let peer = peer(of: descriptor)
-            for stranger in gate.opened(socket, from: peer, now: .monotonic) { hangUp(stranger) }
+            for stranger in gate.opened(socket, from: peer, now: .monotonic) {
+                count(refusal: .stranger)
+                hangUp(stranger)
+            }
         case LWS_CALLBACK_WSI_DESTROY:
             gate.closed(socket)
+            answered.remove(socket)
             forget(socket)
         case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
             // `data` may point to freed memory here (see above): only copied headers count.
@@ -217,6 +247,7 @@ final class ServerLoop: @unchecked Sendable {
         case LWS_CALLBACK_HTTP:
             return begin(socket, path: UnsafeRawBufferPointer(start: data, count: length))
         case LWS_CALLBACK_HTTP_BODY:
+            traffic.receivedBytes &+= UInt64(length)
             exchanges[socket]?.request.body.append(contentsOf: UnsafeRawBufferPointer(start: data, count: length))
             return 0
         case LWS_CALLBACK_HTTP_BODY_COMPLETION:
@@ -244,13 +275,15 @@ final class ServerLoop: @unchecked Sendable {
             case .hangUp(let connection):
                 if let socket = socketOfConnection[connection] { cutOff(socket) }
             case .admitted(let connection):
-                if let socket = socketOfConnection[connection] { gate.became(known: socket) }
+                guard let socket = socketOfConnection[connection] else { continue }
+                gate.became(known: socket)
+                joined(socket)
             case .respond(let response, let request):
                 guard let socket = exchangeOfRequest[request] else { continue }
                 accept(response, for: socket)
             }
         }
-        if let deadline = [core.nextDeadline, gate.nextDeadline].compactMap(\.self).min() {
+        if let deadline = [core.nextDeadline, gate.nextDeadline, drainState?.deadline].compactMap(\.self).min() {
             emisora_lws_timer_schedule(context, timer, (deadline - .monotonic).nanoseconds / 1000 + 1)
         } else {
             emisora_lws_timer_cancel(timer)
@@ -262,6 +295,9 @@ final class ServerLoop: @unchecked Sendable {
         if let ended = sockets.removeValue(forKey: socket) {
             if let connection = ended.connection {
                 socketOfConnection[connection] = nil
+                if let place = ended.place {
+                    log.record(.debug, "participant.left", "A participant is gone.", place)
+                }
                 core.closed(connection, now: .monotonic)
             }
         }
@@ -289,6 +325,8 @@ final class ServerLoop: @unchecked Sendable {
         // Websockets are told why before they are closed.
         drain()
         for stranger in gate.handleTimeout(now: .monotonic) where sockets[stranger]?.closesWhenSent != true {
+            // A connection that was of use and is idle now has done nothing wrong.
+            if !answered.contains(stranger) { count(refusal: .stranger) }
             hangUp(stranger)
         }
         drain()
@@ -297,6 +335,12 @@ final class ServerLoop: @unchecked Sendable {
     func scheduleHangUpCheck() {
         guard let context else { return }
         emisora_lws_timer_schedule(context, hangUpTimer, 250_000)
+    }
+
+    private func tickMetrics() {
+        publishMetrics()
+        guard let context else { return }
+        emisora_lws_timer_schedule(context, metricsTimer, 1_000_000)
     }
 
     private func scheduleCertificateCheck() {
@@ -309,10 +353,14 @@ final class ServerLoop: @unchecked Sendable {
         guard let files = certificateFiles, certificateFiles?.haveChanged() == true else { return }
         do throws(TLSError) {
             try certificate?.load(certificate: files.certificate, key: files.key)
-            onNotice("New connections get the new certificate of \(files.certificate).")
+            log.record(
+                .info, "certificate.loaded", "New connections get the new certificate of \(files.certificate).",
+                ["file": .text(files.certificate)])
         } catch {
             // Perhaps only one of the two files is there yet: the next change is tried again.
-            onNotice("The certificate in use stays. \(error)")
+            log.record(
+                .warning, "certificate.refused", "The certificate in use stays. \(error)",
+                ["file": .text(files.certificate)])
         }
     }
 }

@@ -1,4 +1,5 @@
 import EmisoraCrypto
+import EmisoraOperations
 import EmisoraSignalingProtocol
 import Glibc
 
@@ -10,12 +11,12 @@ struct ServerSetup: Sendable {
     let certificateFiles: CertificateFiles?
 
     init(
-        _ configuration: SignalingServer.Configuration, onNotice: (String) -> Void
+        _ configuration: SignalingServer.Configuration, log: Log
     ) throws(SignalingServerError) {
-        let secret = try Self.secret(configuration.secretFile, atLeast: TokenKey.minimumByteCount, onNotice)
+        let secret = try Self.secret(configuration.secretFile, atLeast: TokenKey.minimumByteCount, log)
         // TURN's secret is as long as its operator made it.
-        let turnSecret = try Self.secret(configuration.turnSecretFile, atLeast: 1, onNotice)
-        address = try Self.address(configuration, hasSecret: secret != nil, onNotice)
+        let turnSecret = try Self.secret(configuration.turnSecretFile, atLeast: 1, log)
+        address = try Self.address(configuration, hasSecret: secret != nil, log)
         switch (configuration.certificateFile, configuration.keyFile) {
         case (nil, nil): certificateFiles = nil
         case (let certificate?, let key?): certificateFiles = CertificateFiles(certificate: certificate, key: key)
@@ -26,9 +27,9 @@ struct ServerSetup: Sendable {
         settings.limits = configuration.limits
         settings.echoes = configuration.echoes
         settings.access = AccessPolicy(
-            key: secret.map(TokenKey.init), resumptionKey: try Self.resumptionKey(configuration, secret, onNotice),
-            unixTime: Self.unixTime)
-        settings.iceServers = ICEServerList(configuration.iceServers, secret: turnSecret, unixTime: Self.unixTime)
+            key: secret.map(TokenKey.init), resumptionKey: try Self.resumptionKey(configuration, secret, log),
+            unixTime: UnixClock.now)
+        settings.iceServers = ICEServerList(configuration.iceServers, secret: turnSecret, unixTime: UnixClock.now)
         settings.origins = OriginPolicy(
             listed: configuration.allowedOrigins,
             own: secret == nil && address.isLoopback ? .loopback : .server(isTLS: certificateFiles != nil))
@@ -36,6 +37,7 @@ struct ServerSetup: Sendable {
             settings.hosts = HostPolicy(
                 own: [configuration.host] + Self.machineNames(), origins: configuration.allowedOrigins)
         }
+        if case .at = configuration.metrics { settings.publishesMetrics = true }
         self.settings = settings
     }
 
@@ -45,18 +47,25 @@ struct ServerSetup: Sendable {
     }
 
     private static func secret(
-        _ path: String?, atLeast minimum: Int, _ onNotice: (String) -> Void
+        _ path: String?, atLeast minimum: Int, _ log: Log
     ) throws(SignalingServerError) -> SecretFile? {
         guard let path else { return nil }
         let secret = try SecretFile(path: path, atLeast: minimum)
-        if secret.isReadableByOthers { onNotice("\(path) may be read by others: chmod 600 \(path)") }
+        warn(of: secret, at: path, log)
         return secret
+    }
+
+    private static func warn(of secret: SecretFile, at path: String, _ log: Log) {
+        guard secret.isReadableByOthers else { return }
+        log.record(
+            .warning, "secret.readableByOthers", "\(path) may be read by others: chmod 600 \(path)",
+            ["file": .text(path)])
     }
 
     /// A secret that was made while everybody might do everything opens nothing once tokens are asked for: these keys
     /// are never the same.
     private static func resumptionKey(
-        _ configuration: SignalingServer.Configuration, _ secret: SecretFile?, _ onNotice: (String) -> Void
+        _ configuration: SignalingServer.Configuration, _ secret: SecretFile?, _ log: Log
     ) throws(SignalingServerError) -> TokenKey? {
         if let secret {
             guard configuration.resumeKeyFile == nil else {
@@ -70,27 +79,31 @@ struct ServerSetup: Sendable {
             return TokenKey(derivedFrom: SecretFile(make()), for: "emisora: resumption of sessions")
         }
         let key = try SecretFile.kept(at: path, make: { make() + make() })
-        if key.isReadableByOthers { onNotice("\(path) may be read by others: chmod 600 \(path)") }
+        warn(of: key, at: path, log)
         return TokenKey(derivedFrom: key, for: "emisora: resumption of sessions")
     }
 
     private static func address(
-        _ configuration: SignalingServer.Configuration, hasSecret: Bool, _ onNotice: (String) -> Void
+        _ configuration: SignalingServer.Configuration, hasSecret: Bool, _ log: Log
     ) throws(SignalingServerError) -> ListenAddress {
         let wanted = try ListenAddress(host: configuration.host, port: configuration.port)
         guard !hasSecret else { return wanted }
         if wanted.isLoopback {
-            onNotice("Without --secret-file the server is for this machine alone, where everybody may join.")
+            log.record(
+                .info, "access.thisMachine",
+                "Without --secret-file the server is for this machine alone, where everybody may join.")
             return wanted
         }
         if configuration.isInsecurelyOpen {
-            onNotice(
+            log.record(
+                .warning, "access.everybody",
                 "WARNING: whoever reaches \(wanted.host) may publish and watch in every room, since --insecure-open is "
                     + "given and --secret-file is not.")
             return wanted
         }
         let loopback = try ListenAddress(host: wanted.isIPv6 ? "::1" : "127.0.0.1", port: configuration.port)
-        onNotice(
+        log.record(
+            .warning, "access.thisMachine",
             "Without --secret-file the server is for this machine alone: it listens at \(loopback.host), not at "
                 + "\(wanted.host). To be reached from elsewhere it needs --secret-file FILE (`openssl rand -hex 32 > FILE`; "
                 + "`emisora token` makes tokens), or --insecure-open, with which everybody may join.")
@@ -103,11 +116,5 @@ struct ServerSetup: Sendable {
         guard gethostname(&name, name.count - 1) == 0 else { return [] }
         let text = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         return text.isEmpty ? [] : [text, text + ".local"]
-    }
-
-    @Sendable private static func unixTime() -> Double {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 }

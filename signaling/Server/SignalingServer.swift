@@ -1,8 +1,5 @@
-import CEmisoraWebsockets
-import EmisoraCore
-import EmisoraCrypto
+import EmisoraOperations
 import EmisoraSignalingProtocol
-import Glibc
 import Synchronization
 
 /// The signaling server as a library: rooms over websocket, WHIP, WHEP, the viewer page, on one port and one thread.
@@ -16,6 +13,15 @@ import Synchronization
 ///
 /// `start()` and `stop()` may be called from any thread; a stopped server can be started again.
 package final class SignalingServer: Sendable {
+    /// Where `/metrics` is.
+    package enum MetricsAccess: Equatable, Sendable {
+        case off
+        /// On the server's own port, for programs of the same machine that ask it directly.
+        case thisMachine
+        /// On an address of its own, for all who reach it.
+        case at(MetricsAddress)
+    }
+
     package struct Configuration: Equatable, Sendable {
         /// A numeric address or a name of this machine; `0.0.0.0` and `::` take connections from everywhere. Without a
         /// secret only loopback is listened at, unless `isInsecurelyOpen`.
@@ -42,6 +48,9 @@ package final class SignalingServer: Sendable {
         /// Listen where `host` says although everybody may join.
         package var isInsecurelyOpen = false
         package var limits = ServerLimits()
+        package var metrics = MetricsAccess.thisMachine
+        /// How long clients have to leave when the server is asked to end, before they are told to.
+        package var drainTime: Duration = .seconds(5)
         /// Offer a subprotocol that sends every message back: for tests of the websocket layer, never for service.
         package var echoes = false
 
@@ -56,23 +65,30 @@ package final class SignalingServer: Sendable {
         }
     }
 
-    /// `@unchecked Sendable` handle: the loop's own invariants make it safe, the thread is joined once.
-    private struct Running: @unchecked Sendable {
-        let loop: ServerLoop
-        let thread: pthread_t
-        let url: String
+    private struct Running {
+        var thread: ServerThread
+        var url: String
+        var metrics: ServerMetrics
+        var endpoint: MetricsEndpoint?
+        /// Of the metrics' endpoint.
+        var metricsURL: String?
     }
 
     private let configuration: Configuration
-    private let onNotice: @Sendable (String) -> Void
+    private let log: Log
     private let running = Mutex<Running?>(nil)
 
+    /// - Parameter log: Gets what the operator should know, on any thread; no secret is ever in it.
+    package init(_ configuration: Configuration = Configuration(), log: Log) {
+        self.configuration = configuration
+        self.log = log
+    }
+
     /// - Parameter onNotice: Gets sentences for the operator, on any thread; no secret is ever in them.
-    package init(
+    package convenience init(
         _ configuration: Configuration = Configuration(), onNotice: @escaping @Sendable (String) -> Void = { _ in }
     ) {
-        self.configuration = configuration
-        self.onNotice = onNotice
+        self.init(configuration, log: Log(unixTime: { 0 }, write: onNotice))
     }
 
     deinit {
@@ -82,43 +98,68 @@ package final class SignalingServer: Sendable {
     /// Where a running server is, such as `http://127.0.0.1:8080/`.
     package var url: String? { running.withLock { $0?.url } }
 
+    /// Where the metrics of a running server are, if they are on an address of their own.
+    package var metricsURL: String? { running.withLock { $0?.metricsURL } }
+
     /// Binds and serves until `stop()`. Returns the port; at once when running already.
     @discardableResult
     package func start() throws(SignalingServerError) -> UInt16 {
         try running.withLock { running throws(SignalingServerError) in
-            if let running { return running.loop.port }
-            let setup = try ServerSetup(configuration, onNotice: onNotice)
+            if let running { return running.thread.loop.port }
+            let setup = try ServerSetup(configuration, log: log)
+            let metrics = ServerMetrics()
+            // Before all else, so that whoever looks sees a server that starts.
+            let (endpoint, metricsURL) = try startEndpoint(for: metrics)
             try setup.address.checkFree()
             let loop = try ServerLoop(
-                address: setup.address, settings: setup.settings, certificateFiles: setup.certificateFiles,
-                onNotice: onNotice)
-            var thread = pthread_t()
-            let argument = Unmanaged.passRetained(loop)
-            guard pthread_create(&thread, nil, runServerLoop, argument.toOpaque()) == 0 else {
-                argument.release()
-                loop.discard()
-                throw .failed("no thread could be started")
-            }
-            running = Running(loop: loop, thread: thread, url: setup.url(port: loop.port))
-            return loop.port
+                address: setup.address, settings: setup.settings, certificateFiles: setup.certificateFiles, log: log,
+                metrics: metrics, pages: pages(for: metrics))
+            let port = loop.port
+            let thread = try ServerThread(running: loop)
+            metrics.readiness = .ready
+            running = Running(
+                thread: thread, url: setup.url(port: port), metrics: metrics, endpoint: endpoint,
+                metricsURL: metricsURL)
+            return port
         }
+    }
+
+    private func startEndpoint(
+        for metrics: ServerMetrics
+    ) throws(SignalingServerError) -> (MetricsEndpoint?, url: String?) {
+        guard case .at(let address) = configuration.metrics else { return (nil, nil) }
+        let endpoint = MetricsEndpoint(exposition: metrics.exposition) { metrics.readiness }
+        let port = try endpoint.start(at: address)
+        return (endpoint, "http://\(address.urlHost):\(port)/metrics")
+    }
+
+    private func pages(for metrics: ServerMetrics) -> OperationsPages {
+        OperationsPages(
+            readers: configuration.metrics == .thisMachine ? .thisMachine : .nobody, exposition: metrics.exposition,
+            readiness: { metrics.readiness })
     }
 
     /// Closes every connection and waits for the thread; the port is free afterwards.
     package func stop() {
-        let ended = running.withLock { running in
+        guard let ended = take() else { return }
+        ended.thread.loop.requestStop()
+        ended.thread.join()
+        ended.endpoint?.stop()
+    }
+
+    /// Takes nobody new, gives those that are there `Configuration.drainTime` to leave, and closes (1001) the connections
+    /// of who has not. Returns when that is done.
+    package func drain() {
+        guard let ended = take() else { return }
+        ended.thread.loop.requestDrain(configuration.drainTime)
+        ended.thread.join()
+        ended.endpoint?.stop()
+    }
+
+    private func take() -> Running? {
+        running.withLock { running in
             defer { running = nil }
             return running
         }
-        guard let ended else { return }
-        ended.loop.requestStop()
-        pthread_join(ended.thread, nil)
     }
-}
-
-/// Outside any type and any `main.swift`: a thread's entry must not inherit an actor.
-private func runServerLoop(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-    guard let argument else { return nil }
-    Unmanaged<ServerLoop>.fromOpaque(argument).takeRetainedValue().run()
-    return nil
 }

@@ -42,6 +42,7 @@ final class Gathering: @unchecked Sendable {
         /// Of the machine's addresses those that may be used.
         let addresses: [IPAddress]
         let connector: TURNConnector
+        let pacer: TransactionPacer
     }
 
     private static let nameTimeout: Duration = .seconds(3)
@@ -130,7 +131,8 @@ final class Gathering: @unchecked Sendable {
             if one.endpoint.isRelay, one.endpoint.transport == .udp { list += questions(one, addresses) }
         }
         for server in list { servers.insert(server.address) }
-        gatherer = CandidateGatherer(servers: list, random: RandomSource(SecureRandom()))
+        gatherer = CandidateGatherer(
+            servers: list, pacer: environment.pacer, random: RandomSource(SecureRandom()))
         gatherer?.start(now: now)
         settle(now: now)
     }

@@ -86,7 +86,8 @@ extension PeerHub {
         let gathering = Gathering(
             endpoints, hosts: hosts, asksRelays: asksRelays, peer: peer,
             environment: Gathering.Environment(
-                loop: loop, names: names, batch: batch, binder: binder, addresses: addresses, connector: connector),
+                loop: loop, names: names, batch: batch, binder: binder, addresses: addresses, connector: connector,
+                pacer: Self.pacer),
             owner: self)
         gatherings.append(gathering)
         gathering.start(now: now)

@@ -65,7 +65,8 @@ final class PeerHub: EventLoopClient {
     let options: Session.Options
     weak var owner: (any PeerHubOwner)?
     private let security: DTLSContext
-    private let pacer = CheckPacer()
+    /// RFC 8445 §14.2 counts by process: the sessions of an application share its network.
+    static let pacer = TransactionPacer()
     let batch = DatagramBatch()
     let names: ServerNames
     let connector: TURNConnector
@@ -160,7 +161,7 @@ final class PeerHub: EventLoopClient {
             passiveAddresses: tcp.localAddresses, iceOptions: iceOptions, gathersCandidates: !endpoints.isEmpty)
         configuration.hasDataChannels = hasDataChannels
         let engine = Engine(
-            configuration: configuration, security: security, pacer: pacer, random: RandomSource(SecureRandom()),
+            configuration: configuration, security: security, pacer: Self.pacer, random: RandomSource(SecureRandom()),
             now: now)
         engine.packetTap = options.packetDump?.tap(wallClock: wallClock)
         let peer = Peer(engine: engine, owner: owner, use: use, ownSockets: own)

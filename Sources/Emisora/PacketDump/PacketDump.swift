@@ -4,7 +4,8 @@ import EmisoraICE
 import EmisoraPeerEngine
 
 /// What a session's peers send and receive, as a pcapng file that Wireshark opens: RTP and RTCP decrypted, STUN and DTLS
-/// as they are on the wire, each in a UDP datagram between the addresses of its path, also where that is a TCP connection.
+/// as they are on the wire, each in a UDP datagram between the addresses of its path, also where that is a TCP
+/// connection, which a comment at the packet says.
 ///
 /// ```swift
 /// let dump = try PacketDump(path: "call.pcapng")
@@ -92,8 +93,13 @@ public final class PacketDump: Sendable {
             let unix = UInt64(clamping: now.nanoseconds &+ wallClock.unixNanosecondsAtZero)
             let wasEmpty =
                 switch direction {
-                case .received: queue.append(packet, from: path.remote, to: path.local, .received, nanoseconds: unix)
-                case .sent: queue.append(packet, from: path.local, to: path.remote, .sent, nanoseconds: unix)
+                case .received:
+                    queue.append(
+                        packet, from: path.remote, to: path.local, .received, transport: path.transport,
+                        nanoseconds: unix)
+                case .sent:
+                    queue.append(
+                        packet, from: path.local, to: path.remote, .sent, transport: path.transport, nanoseconds: unix)
                 }
             if wasEmpty { thread.wake() }
         }

@@ -40,7 +40,7 @@ final class PacketDumpQueue: Sendable {
     /// Takes a packet, or drops it; answers whether the writing thread has to be woken for it.
     func append(
         _ packet: RawSpan, from source: SocketAddress, to destination: SocketAddress,
-        _ direction: PcapngBlocks.Direction, nanoseconds: UInt64
+        _ direction: PcapngBlocks.Direction, transport: TransportProtocol = .udp, nanoseconds: UInt64
     ) -> Bool {
         state.withLock { state in
             state.lastNanoseconds = max(state.lastNanoseconds, nanoseconds)
@@ -53,8 +53,8 @@ final class PacketDumpQueue: Sendable {
                 return false
             }
             PcapngBlocks.appendDatagram(
-                packet, from: source, to: destination, direction, nanoseconds: nanoseconds, lost: state.droppedSince,
-                to: &state.pending)
+                packet, from: source, to: destination, direction, transport: transport, nanoseconds: nanoseconds,
+                lost: state.droppedSince, to: &state.pending)
             state.droppedSince = 0
             state.pendingPackets += 1
             return state.pendingPackets == 1

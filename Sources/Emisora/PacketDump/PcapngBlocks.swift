@@ -14,7 +14,9 @@ enum PcapngBlocks {
     /// What a UDP datagram over IPv4 may hold (RFC 791); what is longer is no datagram.
     static let maximumPayloadByteCount = 65_535 - 28
     /// What a packet costs beside its payload at most: the block's frame and options, an IPv6 and a UDP header.
-    static let maximumOverhead = 28 + 40 + 8 + 3 + 8 + 12 + 4 + 4
+    static let maximumOverhead = 28 + 40 + 8 + 3 + 8 + 12 + 4 + 4 + 24
+    /// What a packet is marked with that went over TCP: each stands alone here, without the stream that it was in.
+    private static let tcpComment = Array("Over TCP (RFC 6544).".utf8)
 
     private enum BlockType {
         static let sectionHeader: UInt32 = 0x0A0D_0D0A
@@ -53,11 +55,12 @@ enum PcapngBlocks {
     /// One UDP datagram.
     ///
     /// - Parameters:
+    ///   - transport: How it really went; a comment says so where that is TCP.
     ///   - nanoseconds: Since 1970.
     ///   - lost: How many packets were not written between the last one and this.
     static func appendDatagram(
         _ payload: RawSpan, from source: SocketAddress, to destination: SocketAddress, _ direction: Direction,
-        nanoseconds: UInt64, lost: UInt64, to bytes: inout [UInt8]
+        transport: TransportProtocol = .udp, nanoseconds: UInt64, lost: UInt64, to bytes: inout [UInt8]
     ) {
         guard payload.byteCount <= maximumPayloadByteCount, source.ip.family == destination.ip.family else { return }
         let headerByteCount = (source.ip.family == .v4 ? 20 : 40) + 8
@@ -69,6 +72,7 @@ enum PcapngBlocks {
             append(byteCount, to: &bytes)
             appendPacket(payload, from: source, to: destination, to: &bytes)
             appendPadding(after: Int(byteCount), to: &bytes)
+            if transport == .tcp { appendOption(1, tcpComment, to: &bytes) }
             append(UInt16(2), to: &bytes)
             append(UInt16(4), to: &bytes)
             append(direction.rawValue, to: &bytes)

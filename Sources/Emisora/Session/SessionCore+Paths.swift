@@ -10,7 +10,7 @@ extension SessionCore {
     /// After the address of a path is gone the others are tried with the same credentials first, which needs no
     /// signaling and keeps pictures going; the restart follows within a second, so that both sides agree on what is
     /// there now.
-    private static let repairInterval: Duration = .milliseconds(300)
+    private static let repairInterval: Duration = .milliseconds(250)
     private static let repairAttempts = 3
     private static let answerTimeout: Duration = .seconds(5)
     /// As long as consent lasts (RFC 7675 §5.1): then a peer without a path that answers no offer is gone.
@@ -28,13 +28,23 @@ extension SessionCore {
                         usernameFragment: line.usernameFragment)))
         case .localAddressLost:
             repairPath(of: id, peer, patience: Self.repairAttempts)
-        case .selectedPathChanged: peer.selectedPathChanges += 1
+        case .selectedPathChanged:
+            peer.selectedPathChanges += 1
+            guard let pair = candidatePairStatistics(peer.engine), let stream = stream(of: id) else { break }
+            emit(.selectedCandidatePairChanged(stream: stream, connection: id, pair))
+        case .iceStateChanged(let state, let reason):
+            guard let stream = stream(of: id) else { break }
+            emit(.iceConnectionStateChanged(stream: stream, connection: id, .init(state), reason: reason))
         // The hub's affair.
         case .connectionWanted: break
         case .stateChanged, .keyFrameNeeded, .layerKeyFrameNeeded, .targetBitrateChanged, .remoteSourceEnded:
             return false
         }
         return true
+    }
+
+    private func stream(of id: String) -> String? {
+        subscriptions[id]?.stream ?? publications.first { $0.value.peers[id] != nil }?.key
     }
 
     /// A restart ends the checks that are under way, so it comes when a path works again, where it costs nothing, or when

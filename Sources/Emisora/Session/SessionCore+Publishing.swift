@@ -161,7 +161,7 @@ extension SessionCore {
             channel.send(.bye(subscription: id, reason: .bye))
             endDelivery(id, reason: reason, now: now)
         case .stateChanged, .remoteSourceEnded, .localCandidate, .selectedPathChanged, .localAddressLost,
-            .connectionWanted:
+            .connectionWanted, .iceStateChanged:
             break
         }
     }

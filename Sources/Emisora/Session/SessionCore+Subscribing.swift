@@ -148,7 +148,7 @@ extension SessionCore {
             endSubscription(
                 id, reason: "The publisher ended the stream.", error: .system("The publisher ended the stream."))
         case .stateChanged, .keyFrameNeeded, .layerKeyFrameNeeded, .targetBitrateChanged, .localCandidate,
-            .selectedPathChanged, .localAddressLost, .connectionWanted:
+            .selectedPathChanged, .localAddressLost, .connectionWanted, .iceStateChanged:
             break
         }
     }

@@ -29,6 +29,16 @@ public enum SessionEvent: Sendable {
     case subscriberDisconnected(stream: String, count: Int, reason: String)
     /// Somebody wanted one of our streams, but no connection came about, for the reason given.
     case subscriberFailed(stream: String, reason: String)
+    /// The search for a path between us and a peer, or the path that it found, has another state (W3C
+    /// `iceconnectionstatechange`). A stream of ours has a connection for each of its receivers, one of others' has one:
+    /// `connection` tells them apart, here and in ``TransportStatistics/connection``. `reason` is a sentence for a person
+    /// where the state is `disconnected` or `failed`, else empty. That a connection is over is told by
+    /// ``subscriberDisconnected(stream:count:reason:)``, ``subscriberFailed(stream:reason:)`` or
+    /// ``subscriptionEnded(stream:reason:)``.
+    case iceConnectionStateChanged(
+        stream: String, connection: String, TransportStatistics.ICEState, reason: String)
+    /// Media of that connection goes by another pair of addresses, or by its first (W3C `selectedcandidatepairchange`).
+    case selectedCandidatePairChanged(stream: String, connection: String, CandidatePairStatistics)
     /// A STUN or TURN server cannot be used, with what can be done about it. The others go on.
     case iceServerFailed(url: String, reason: String)
     /// What a server says of how it goes, such as that it gets no pictures of ours: a sentence for a person.

@@ -6,6 +6,7 @@ import EmisoraSTUN
 extension ICEAgent {
     /// Starts the next check when the process-wide pacer allows: a triggered one first, else the best waiting pair.
     mutating func startNextCheck(now: Instant) {
+        updateLine()
         guard identity != nil else { return }
         while let path = triggered.first {
             guard let index = pairs.firstIndex(where: { $0.path == path }) else {
@@ -23,6 +24,11 @@ extension ICEAgent {
             pacer.take(now: now)
         else { return }
         startCheck(onPairAt: best, useCandidate: false, now: now)
+    }
+
+    /// Only who looks for a path makes others wait: what is still unanswered once there is one is repeated ever less often.
+    func updateLine() {
+        line.update(state == .checking ? pairs.count(where: \.isActive) : 0)
     }
 
     private mutating func startCheck(onPairAt index: Int, useCandidate: Bool, now: Instant) {
@@ -43,11 +49,13 @@ extension ICEAgent {
         // Consent lives with the path in use, which is the previous generation's while a restart is under way.
         guard let identity = isConsent ? previous?.identity ?? identity : identity else { return }
         let id = STUNTransactionID(using: &random)
+        let roundTrip = pairs.first { $0.path == path }?.roundTrip
         var transaction = ICETransaction(
             id: id, path: path, identity: identity, role: role, tieBreaker: tieBreaker, useCandidate: useCandidate,
-            isConsent: isConsent, firstSentAt: now, nextTransmissionAt: now)
+            isConsent: isConsent, firstSentAt: now, timeout: roundTrip?.timeout ?? pacer.initialTimeout,
+            nextTransmissionAt: now)
         transaction.transmissions = 1
-        transaction.nextTransmissionAt = now + transaction.timeout(afterTransmission: 1)
+        transaction.nextTransmissionAt = now + transaction.interval(afterTransmission: 1)
         transactions[id] = transaction
         due.append(id)
     }
@@ -64,7 +72,7 @@ extension ICEAgent {
             } else {
                 transaction.transmissions += 1
                 transaction.nextTransmissionAt =
-                    now + transaction.timeout(afterTransmission: transaction.transmissions)
+                    now + transaction.interval(afterTransmission: transaction.transmissions)
                 transactions[transaction.id] = transaction
                 due.append(transaction.id)
             }

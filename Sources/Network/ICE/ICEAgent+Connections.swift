@@ -13,7 +13,7 @@ extension ICEAgent {
     private static let maximumAttempts = 3
 
     /// RFC 6544 §4.2: a connection that we make is more likely to get through than one that we wait for.
-    private enum Direction: UInt16 {
+    fileprivate enum Direction: UInt16 {
         case passive = 4
         case active = 6
 
@@ -91,5 +91,20 @@ extension ICEAgent {
             events.append(.connectionWanted(to: address))
         }
         unconnected.removeAll()
+    }
+}
+
+extension ICECandidate {
+    /// What stands for the connections that are made from the address of a passive candidate: an active one, whose port
+    /// says nothing (RFC 6544 §4.1, §5.1). To be told beside it; each connection is a candidate of its own once it stands.
+    package var active: ICECandidate? {
+        guard transport == .tcp, type == .host else { return nil }
+        var candidate = self
+        candidate.address.port = 9
+        candidate.base = candidate.address
+        candidate.priority = Self.priority(
+            type: .host, transport: .tcp,
+            localPreference: ICEAgent.Direction.active.localPreference(other: Int(priority >> 8 & 0x1FFF)))
+        return candidate
     }
 }

@@ -40,6 +40,7 @@ extension ICEAgent {
             return
         }
         if silence >= Self.disconnectedAfter, state != .disconnected {
+            disconnectionReason = "The peer has not answered for \(Int(Self.disconnectedAfter.inSeconds)) s."
             enter(.disconnected)
             recheckValidPairs(now: now)
         }

@@ -107,7 +107,10 @@ extension ICEAgent {
         nextConsentAt = nil
         // Patience counts from now: until a moment ago there was a path.
         checkingSince = now
-        if state == .connected { enter(.disconnected) }
+        if state == .connected {
+            disconnectionReason = "The address or the connection that the path used is gone."
+            enter(.disconnected)
+        }
         connectAt = now
         updateNominationAndState(now: now)
     }

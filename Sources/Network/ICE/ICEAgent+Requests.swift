@@ -232,6 +232,7 @@ extension ICEAgent {
         }
         if transaction.path == selectedPath { renewConsent(now: now) }
         guard let index = pairs.firstIndex(where: { $0.path == transaction.path }) else { return }
+        if transaction.transmissions == 1 { pairs[index].roundTrip.add(now - transaction.firstSentAt) }
         pairs[index].lastAnsweredAt = now
         pairs[index].mappedAddress = mappedAddress
         guard !transaction.isConsent else { return }

@@ -45,10 +45,13 @@ package struct ICEAgent {
     package internal(set) var hasAllLocalCandidates = false
     package internal(set) var remoteCandidates: [ICECandidate] = []
     package internal(set) var selectedPath: ICEPath?
+    /// Why the state was `disconnected` last, for a person.
+    package internal(set) var disconnectionReason = ""
     package internal(set) var statistics = ICEStatistics()
 
     let options: ICEOptions
-    let pacer: CheckPacer
+    let pacer: TransactionPacer
+    let line: TransactionPacer.Line
     /// The sockets, best first; also those whose own address is not told.
     var hosts: [SocketAddress] = []
     /// The sockets that take TCP connections, best first.
@@ -100,10 +103,11 @@ package struct ICEAgent {
         var useCandidate: Bool
     }
 
-    package init(role: ICERole, options: ICEOptions = ICEOptions(), pacer: CheckPacer, random: RandomSource) {
+    package init(role: ICERole, options: ICEOptions = ICEOptions(), pacer: TransactionPacer, random: RandomSource) {
         self.role = role
         self.options = options
         self.pacer = pacer
+        line = TransactionPacer.Line(pacer)
         self.random = random
         localCredentials = ICECredentials(using: &self.random)
         tieBreaker = self.random.next()
@@ -260,6 +264,7 @@ package struct ICEAgent {
     mutating func enter(_ new: ICEState) {
         guard new != state else { return }
         state = new
+        updateLine()
         events.append(.stateChanged(new))
     }
 
@@ -307,7 +312,9 @@ package struct ICEAgent {
             path.local.ip.isLoopback == path.remote.ip.isLoopback, !pairs.contains(where: { $0.path == path })
         else { return }
         let pair = ICECandidatePair(path: path, localPriority: local.priority, remotePriority: remote.priority)
-        if makeRoomForPair(above: pair.priority(role: role)) { pairs.append(pair) }
+        guard makeRoomForPair(above: pair.priority(role: role)) else { return }
+        pairs.append(pair)
+        updateLine()
     }
 
     /// Keeps the checklist within its limit: the worst pair that nothing is known of makes way for a better one

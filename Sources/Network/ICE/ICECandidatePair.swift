@@ -23,6 +23,8 @@ struct ICECandidatePair {
     var lastAnsweredAt: Instant?
     /// What the peer saw as our address: differs from the base behind a NAT (RFC 8445 §7.2.5.3.1).
     var mappedAddress: SocketAddress?
+    /// How long answers take here, once there was one.
+    var roundTrip = STUNRoundTrip()
     /// A check of the peer's has already cut one of our waits for a retransmission short.
     var wasHastened = false
 
@@ -63,6 +65,8 @@ struct ICETransaction {
     /// Consent checks are sent once each (RFC 7675 §5.1); connectivity checks are repeated.
     let isConsent: Bool
     let firstSentAt: Instant
+    /// RTO (RFC 8445 §14.3).
+    let timeout: Duration
     /// Another check took its place: a response still counts, but it is repeated no more (RFC 8445 §7.3.1.4).
     var isCancelled = false
     var transmissions = 0
@@ -71,9 +75,10 @@ struct ICETransaction {
     /// A stream repeats by itself what is lost (RFC 8489 §6.2.2).
     var maximumTransmissions: Int { path.transport == .tcp ? 1 : STUNRetransmission.maximumTransmissions }
 
-    func timeout(afterTransmission count: Int) -> Duration {
+    func interval(afterTransmission count: Int) -> Duration {
         if isConsent { return ICEAgent.consentExpiry }
         return path.transport == .tcp
-            ? STUNRetransmission.streamTimeout : STUNRetransmission.timeout(afterTransmission: count)
+            ? STUNRetransmission.streamTimeout
+            : STUNRetransmission.interval(afterTransmission: count, timeout: timeout)
     }
 }

@@ -172,7 +172,7 @@ extension PeerEngine {
 
     func tell(_ candidate: ICECandidate) {
         guard told.insert(candidate) else { return }
-        trickle(ICECandidateLine(candidate).text)
+        for line in ICECandidateLine.lines(of: candidate) { trickle(line.text) }
     }
 
     func tellEnd() {
@@ -193,11 +193,17 @@ extension PeerEngine {
 }
 
 extension ICECandidateLine {
-    init(_ candidate: ICECandidate) {
+    /// Over TCP each address takes connections and makes some.
+    static func lines(of candidate: ICECandidate) -> [ICECandidateLine] {
+        [ICECandidateLine(candidate, tcpType: "passive")]
+            + (candidate.active.map { [ICECandidateLine($0, tcpType: "active")] } ?? [])
+    }
+
+    private init(_ candidate: ICECandidate, tcpType: String) {
         self.init(
             foundation: candidate.foundation, transport: candidate.transport.rawValue, priority: candidate.priority,
             address: candidate.address.ip.description, port: candidate.address.port,
             type: candidate.type.rawValue, relatedAddress: candidate.relatedAddress,
-            extensions: candidate.transport == .tcp ? [Extension(name: "tcptype", value: "passive")] : [])
+            extensions: candidate.transport == .tcp ? [Extension(name: "tcptype", value: tcpType)] : [])
     }
 }

@@ -88,7 +88,8 @@ extension PeerEngine {
             iceUfrag: ice.localCredentials.ufrag, icePassword: ice.localCredentials.password,
             fingerprint: FingerprintLine(
                 algorithm: security.localFingerprint.algorithm.rawValue, value: security.localFingerprint.text),
-            candidates: ice.localCandidates.map(ICECandidateLine.init), isEndOfCandidates: ice.hasAllLocalCandidates)
+            candidates: ice.localCandidates.flatMap(ICECandidateLine.lines),
+            isEndOfCandidates: ice.hasAllLocalCandidates)
     }
 
     private func apply(_ session: NegotiatedSession, _ remote: RemoteTransport, now: Instant) {

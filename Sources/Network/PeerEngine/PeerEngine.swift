@@ -4,6 +4,7 @@ import EmisoraICE
 import EmisoraRTP
 import EmisoraSCTP
 import EmisoraSDP
+import EmisoraSTUN
 
 /// One peer connection without socket, thread or clock: ICE, transport security and media streams behind one surface.
 ///
@@ -82,7 +83,7 @@ package final class PeerEngine<Security: TransportSecurity> {
     var remoteAudioLevel: HeaderExtensionValues.AudioLevel?
 
     package init(
-        configuration: PeerConfiguration, security: Security, pacer: CheckPacer,
+        configuration: PeerConfiguration, security: Security, pacer: TransactionPacer,
         random: RandomSource, now: Instant
     ) {
         self.configuration = configuration
@@ -249,9 +250,20 @@ package final class PeerEngine<Security: TransportSecurity> {
         events.append(.stateChanged(new, reason: reason))
     }
 
+    private func tell(_ state: ICEState) {
+        let reason =
+            switch state {
+            case .disconnected: ice.disconnectionReason
+            case .failed(let reason): reason
+            case .new, .checking, .connected, .closed: ""
+            }
+        events.append(.iceStateChanged(state, reason: reason))
+    }
+
     /// Passes on what one machine's change means for the others.
     func settle(now: Instant) {
         while let event = ice.pollEvent() {
+            if case .stateChanged(let state) = event { tell(state) }
             switch event {
             case .selectedPathChanged(let path):
                 startSecurityIfPossible(now: now)
@@ -260,7 +272,7 @@ package final class PeerEngine<Security: TransportSecurity> {
                 sending.pathChanged(now: now)
                 heedPause()
                 events.append(.selectedPathChanged)
-            case .stateChanged(.disconnected): enter(.disconnected, reason: "The peer has not answered for 8 s.")
+            case .stateChanged(.disconnected): enter(.disconnected, reason: ice.disconnectionReason)
             case .stateChanged(.connected):
                 if security.isEstablished { enter(.connected, reason: "") }
             case .stateChanged(.failed(let reason)): enter(.failed, reason: reason)

@@ -1,4 +1,5 @@
 import EmisoraCore
+import EmisoraICE
 
 /// W3C `RTCPeerConnectionState`.
 package enum PeerConnectionState: String, Hashable, Sendable {
@@ -13,6 +14,8 @@ package enum PeerConnectionState: String, Hashable, Sendable {
 package enum PeerEvent: Equatable, Sendable {
     /// `reason` is for a person; empty where there is nothing to explain.
     case stateChanged(PeerConnectionState, reason: String)
+    /// How the path to the peer is doing; `reason` as above, of `disconnected` and `failed`.
+    case iceStateChanged(ICEState, reason: String)
     /// An address of ours that the last description does not hold: to be told to the peer (RFC 8838 §4).
     case localCandidate(TrickledLine)
     /// Media goes by another pair of addresses.

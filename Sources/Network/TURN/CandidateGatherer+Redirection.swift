@@ -47,7 +47,7 @@ extension CandidateGatherer {
     }
 
     private mutating func restart(_ index: Int, _ configuration: TURNClient.Configuration, now: Instant) {
-        relays[index].client = TURNClient(configuration, random: random.split())
+        relays[index].client = TURNClient(configuration, pacer: pacer, random: random.split())
         relays[index].client.start(now: now)
     }
 }

@@ -63,15 +63,15 @@ package struct CandidateGatherer {
 
     /// Who has not answered by then is not waited for.
     package static let patience: Duration = .seconds(10)
-    /// RFC 8445 §14.2: between new transactions.
-    private static let startInterval: Duration = .milliseconds(5)
     static let maximumRedirections = 3
 
+    let pacer: TransactionPacer
+    private let line: TransactionPacer.Line
     var random: RandomSource
     private var waiting: [Server] = []
     private var bindings: [STUNBinding] = []
     var relays: [Relay] = []
-    private var nextStartAt = Instant.distantFuture
+    private var hasBegun = false
     private var endsAt = Instant.distantFuture
     private var mapped: [SocketAddress: Set<SocketAddress>] = [:]
     private var indexOfRelayed: [SocketAddress: Int] = [:]
@@ -89,7 +89,9 @@ package struct CandidateGatherer {
 
     /// - Parameter servers: In the order of preference. Of those that would use one five-tuple twice, such as a relay's
     ///   IPv4 and IPv6 addresses from one socket, the first counts.
-    package init(servers: [Server], random: RandomSource) {
+    package init(servers: [Server], pacer: TransactionPacer, random: RandomSource) {
+        self.pacer = pacer
+        line = TransactionPacer.Line(pacer)
         self.random = random
         for server in servers where server.address.ip.family == server.local.ip.family {
             let isKnown = waiting.contains {
@@ -101,8 +103,8 @@ package struct CandidateGatherer {
 
     /// Begins; once.
     package mutating func start(now: Instant) {
-        guard endsAt == .distantFuture, nextStartAt == .distantFuture, bindings.isEmpty, relays.isEmpty else { return }
-        nextStartAt = now
+        guard !hasBegun else { return }
+        hasBegun = true
         endsAt = now + Self.patience
         startNext(now: now)
         finishIfDone(now: now)
@@ -112,8 +114,9 @@ package struct CandidateGatherer {
     /// what was lost is repeated.
     package mutating func close(now: Instant) {
         waiting.removeAll()
+        hasBegun = true
         endsAt = .distantFuture
-        nextStartAt = .distantFuture
+        line.update(0)
         for index in bindings.indices { bindings[index].stop() }
         for index in relays.indices { relays[index].client.close(now: now) }
         indexOfRelayed.removeAll()
@@ -203,14 +206,13 @@ package struct CandidateGatherer {
     }
 
     package var nextDeadline: Instant? {
-        var deadline = min(endsAt, waiting.isEmpty ? .distantFuture : nextStartAt)
+        var deadline = min(endsAt, !hasBegun || waiting.isEmpty ? .distantFuture : pacer.nextSlot)
         for binding in bindings { if let other = binding.nextDeadline { deadline = min(deadline, other) } }
         for relay in relays { if let other = relay.client.nextDeadline { deadline = min(deadline, other) } }
         return deadline == .distantFuture ? nil : deadline
     }
 
     package mutating func handleTimeout(now: Instant) {
-        startNext(now: now)
         for index in bindings.indices {
             bindings[index].handleTimeout(now: now)
             collectBinding(index, now: now)
@@ -219,25 +221,28 @@ package struct CandidateGatherer {
             relays[index].client.handleTimeout(now: now)
             collectRelay(index, now: now)
         }
+        // Who was asked already comes first, since a server wants its question repeated with a proof.
+        startNext(now: now)
         finishIfDone(now: now)
     }
 
     // MARK: Inside
 
     private mutating func startNext(now: Instant) {
-        guard now >= nextStartAt, !waiting.isEmpty else { return }
+        updateLine()
+        guard hasBegun, !waiting.isEmpty, now >= pacer.nextSlot else { return }
         let server = waiting.removeFirst()
-        nextStartAt = now + Self.startInterval
         switch server.kind {
         case .stun:
-            var binding = STUNBinding(local: server.local, server: server.address, random: random.split())
+            var binding = STUNBinding(
+                local: server.local, server: server.address, pacer: pacer, random: random.split())
             binding.start(now: now)
             bindings.append(binding)
         case .turn(let credentials, let family):
             let configuration = TURNClient.Configuration(
                 local: server.local, server: server.address, isStream: server.isStream, credentials: credentials,
                 family: family)
-            var client = TURNClient(configuration, random: random.split())
+            var client = TURNClient(configuration, pacer: pacer, random: random.split())
             client.start(now: now)
             let best: UInt16 = server.isStream ? 0x3FFF : 0x7FFF
             relays.append(
@@ -245,6 +250,17 @@ package struct CandidateGatherer {
                     server: server, client: client, preference: best - UInt16(min(relays.count, 0x3FFF)),
                     visited: [server.address]))
         }
+    }
+
+    /// How many servers are still to be asked or to answer.
+    private var questions: Int {
+        waiting.count + bindings.count { $0.mappedAddress == nil && $0.nextDeadline != nil }
+            + relays.count { $0.client.state == .allocating }
+    }
+
+    /// RFC 8445 §14.3: while gathering, what counts is with how many servers there is something to do.
+    private func updateLine() {
+        if endsAt != .distantFuture { line.update(questions) }
     }
 
     private mutating func collectBinding(_ index: Int, now: Instant) {
@@ -309,11 +325,12 @@ package struct CandidateGatherer {
 
     mutating func finishIfDone(now: Instant) {
         guard endsAt != .distantFuture else { return }
-        let isAsking =
-            !waiting.isEmpty || bindings.contains { $0.mappedAddress == nil && $0.nextDeadline != nil }
-            || relays.contains { $0.client.state == .allocating || $0.isMoving }
+        updateLine()
+        let isAsking = questions > 0 || relays.contains { $0.isMoving }
         guard !isAsking || now >= endsAt else { return }
         endsAt = .distantFuture
+        waiting.removeAll()
+        line.update(0)
         // An address that comes after the end could not be told to anybody (RFC 8838 §13).
         for index in bindings.indices where bindings[index].mappedAddress == nil { bindings[index].stop() }
         for index in relays.indices where relays[index].client.state == .allocating {

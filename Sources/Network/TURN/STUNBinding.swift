@@ -26,7 +26,9 @@ package struct STUNBinding {
     /// Whether the mapping is kept alive once it is known.
     package var isKeptAlive = true
 
+    private let pacer: TransactionPacer
     private var random: RandomSource
+    private var roundTrip = STUNRoundTrip()
     private var request: Request?
     private var isDue = false
     private var nextKeepaliveAt: Instant?
@@ -34,13 +36,18 @@ package struct STUNBinding {
 
     private struct Request {
         let id: STUNTransactionID
-        var transmissions = 1
+        /// 0: it waits for its turn.
+        var transmissions = 0
+        var firstSentAt = Instant.distantFuture
+        /// RTO.
+        var timeout = STUNRetransmission.leastTimeout
         var nextTransmissionAt: Instant
     }
 
-    package init(local: SocketAddress, server: SocketAddress, random: RandomSource) {
+    package init(local: SocketAddress, server: SocketAddress, pacer: TransactionPacer, random: RandomSource) {
         self.local = local
         self.server = server
+        self.pacer = pacer
         self.random = random
     }
 
@@ -64,6 +71,7 @@ package struct STUNBinding {
         switch message.type.messageClass {
         case .request, .indication: return false
         case .success:
+            if request.transmissions == 1 { roundTrip.add(now - request.firstSentAt) }
             guard let address = message.mappedAddress, address.port != 0, address.ip.family == local.ip.family else {
                 return false
             }
@@ -84,6 +92,7 @@ package struct STUNBinding {
     package mutating func handleTimeout(now: Instant) {
         if var pending = request {
             guard now >= pending.nextTransmissionAt else { return }
+            guard pending.transmissions > 0 else { return beginIfAllowed(now: now) }
             guard pending.transmissions < STUNRetransmission.maximumTransmissions else {
                 settle(now: now)
                 return giveUp(
@@ -91,7 +100,9 @@ package struct STUNBinding {
             }
             pending.transmissions += 1
             pending.nextTransmissionAt =
-                now + STUNRetransmission.timeout(afterTransmission: pending.transmissions)
+                now
+                + STUNRetransmission.interval(
+                    afterTransmission: pending.transmissions, timeout: pending.timeout)
             request = pending
             isDue = true
         } else if let nextKeepaliveAt, now >= nextKeepaliveAt {
@@ -118,11 +129,24 @@ package struct STUNBinding {
     // MARK: Inside
 
     private mutating func ask(now: Instant) {
-        request = Request(
-            id: STUNTransactionID(using: &random),
-            nextTransmissionAt: now + STUNRetransmission.timeout(afterTransmission: 1))
-        isDue = true
+        request = Request(id: STUNTransactionID(using: &random), nextTransmissionAt: now)
         nextKeepaliveAt = nil
+        beginIfAllowed(now: now)
+    }
+
+    private mutating func beginIfAllowed(now: Instant) {
+        guard var waiting = request else { return }
+        if pacer.take(now: now) {
+            waiting.transmissions = 1
+            waiting.firstSentAt = now
+            waiting.timeout = roundTrip.timeout ?? pacer.initialTimeout
+            waiting.nextTransmissionAt =
+                now + STUNRetransmission.interval(afterTransmission: 1, timeout: waiting.timeout)
+            isDue = true
+        } else {
+            waiting.nextTransmissionAt = pacer.nextSlot
+        }
+        request = waiting
     }
 
     private mutating func settle(now: Instant) {

@@ -18,20 +18,38 @@ extension TURNClient {
         let id = STUNTransactionID(using: &random)
         let bytes = write(purpose, id: id, authentication: authentication)
         requests.removeAll { $0.purpose == purpose }
-        let timeout =
-            configuration.isStream
-            ? STUNRetransmission.streamTimeout : STUNRetransmission.timeout(afterTransmission: 1)
-        requests.append(
-            TURNRequest(
-                purpose: purpose, id: id, bytes: bytes, authentication: authentication, challenges: challenges,
-                nextTransmissionAt: now + timeout))
-        due.append(id)
+        var request = TURNRequest(
+            purpose: purpose, id: id, bytes: bytes, authentication: authentication, challenges: challenges,
+            nextTransmissionAt: now)
+        beginIfAllowed(&request, now: now)
+        requests.append(request)
+    }
+
+    /// New transactions take turns with all others, those that repeat a question with its proof, too (RFC 8445 §14.2);
+    /// a goodbye does not wait.
+    private mutating func beginIfAllowed(_ request: inout TURNRequest, now: Instant) {
+        guard request.purpose == .deallocate || pacer.take(now: now) else {
+            request.nextTransmissionAt = pacer.nextSlot
+            return
+        }
+        request.transmissions = 1
+        request.firstSentAt = now
+        request.timeout = roundTrip.timeout ?? pacer.initialTimeout
+        request.nextTransmissionAt =
+            now
+            + (configuration.isStream
+                ? STUNRetransmission.streamTimeout
+                : STUNRetransmission.interval(afterTransmission: 1, timeout: request.timeout))
+        due.append(request.id)
     }
 
     mutating func repeatRequests(now: Instant) {
         for var request in requests where request.deadline <= now {
             guard let index = requests.firstIndex(where: { $0.id == request.id }) else { continue }
-            if let doubt = request.doubt, now >= doubt.until {
+            if request.transmissions == 0 {
+                beginIfAllowed(&request, now: now)
+                requests[index] = request
+            } else if let doubt = request.doubt, now >= doubt.until {
                 requests.remove(at: index)
                 conclude(request.purpose, error: doubt.error, now: now)
             } else if configuration.isStream || request.transmissions >= request.maximumTransmissions {
@@ -40,7 +58,9 @@ extension TURNClient {
             } else if now >= request.nextTransmissionAt {
                 request.transmissions += 1
                 request.nextTransmissionAt =
-                    now + STUNRetransmission.timeout(afterTransmission: request.transmissions)
+                    now
+                    + STUNRetransmission.interval(
+                        afterTransmission: request.transmissions, timeout: request.timeout)
                 requests[index] = request
                 due.append(request.id)
             }

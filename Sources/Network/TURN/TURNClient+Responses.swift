@@ -45,6 +45,7 @@ extension TURNClient {
                 return .handled
             }
         }
+        if request.transmissions == 1 { roundTrip.add(now - request.firstSentAt) }
         if isError {
             guard let code = message.errorCode else { return .ignored }
             requests.remove(at: index)

@@ -82,7 +82,10 @@ package struct TURNClient {
     package let configuration: Configuration
     package internal(set) var state: State = .idle
 
+    let pacer: TransactionPacer
     var random: RandomSource
+    /// How long the server takes to answer.
+    var roundTrip = STUNRoundTrip()
     /// The realm and nonce that the server has accepted; requests begin with them.
     var authentication: TURNAuthentication?
     var requests: [TURNRequest] = []
@@ -102,8 +105,9 @@ package struct TURNClient {
     var isCloseWanted = false
     var events: [Event] = []
 
-    package init(_ configuration: Configuration, random: RandomSource) {
+    package init(_ configuration: Configuration, pacer: TransactionPacer, random: RandomSource) {
         self.configuration = configuration
+        self.pacer = pacer
         self.random = random
     }
 
@@ -121,7 +125,11 @@ package struct TURNClient {
         case .idle: state = .closed
         case .allocating:
             // An Allocate under way may have made an allocation already; its answer is waited for.
-            if requests.contains(where: { $0.authentication != nil }) { isCloseWanted = true } else { end(.closed) }
+            if requests.contains(where: { $0.authentication != nil && $0.transmissions > 0 }) {
+                isCloseWanted = true
+            } else {
+                end(.closed)
+            }
         case .allocated: deallocate(now: now)
         case .closing, .closed, .failed: break
         }

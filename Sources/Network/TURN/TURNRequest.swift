@@ -53,7 +53,11 @@ struct TURNRequest {
     let authentication: TURNAuthentication?
     /// How often the server has asked for another proof.
     let challenges: Int
-    var transmissions = 1
+    /// 0: it waits for its turn.
+    var transmissions = 0
+    var firstSentAt = Instant.distantFuture
+    /// RTO.
+    var timeout = STUNRetransmission.leastTimeout
     var nextTransmissionAt: Instant
     /// An error that nobody signed, and until when a signed answer may still come.
     var doubt: (error: TURNError, until: Instant)?

@@ -2,6 +2,7 @@ import EmisoraCore
 import EmisoraICE
 import EmisoraPeerEngine
 import EmisoraRTP
+import EmisoraSTUN
 import EmisoraSimulation
 
 /// A connection that stands, and whoever attacks it from the peer's place: with the keys, or without them.
@@ -34,7 +35,8 @@ package final class Opponent {
                         .init(.audio, sends: sends, receives: !sends), .init(.video, sends: sends, receives: !sends),
                     ],
                     wallClock: WallClock(unixNanosecondsAtZero: 1_700_000_000_000_000_000), localAddresses: [address]),
-                security: NullSecurity(), pacer: CheckPacer(), random: RandomSource(FuzzRandom(seed: seed)), now: start)
+                security: NullSecurity(), pacer: TransactionPacer(), random: RandomSource(FuzzRandom(seed: seed)),
+                now: start)
         }
         let sender = engine(Self.leftAddress, sends: true, seed: 1)
         let receiver = engine(Self.rightAddress, sends: false, seed: 2)

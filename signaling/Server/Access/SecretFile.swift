@@ -15,23 +15,14 @@ package struct SecretFile: Equatable, Sendable, CustomStringConvertible {
 
     /// - Parameter minimum: The least number of bytes.
     package init(path: String, atLeast minimum: Int) throws(SignalingServerError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .secretFile(path: path, reason: String(cString: strerror(errno))) }
-        defer { close(descriptor) }
-        var content = [UInt8](repeating: 0, count: Self.maximumByteCount + 1)
-        var count = 0
-        while count < content.count {
-            let more = content.withUnsafeMutableBytes {
-                read(descriptor, $0.baseAddress?.advanced(by: count), $0.count - count)
-            }
-            if more < 0, errno == EINTR { continue }
-            guard more >= 0 else { throw .secretFile(path: path, reason: String(cString: strerror(errno))) }
-            if more == 0 { break }
-            count += more
+        let file: BoundedFile
+        do throws(BoundedFile.Failure) {
+            file = try BoundedFile(path: path, maximumByteCount: Self.maximumByteCount)
+        } catch {
+            throw .secretFile(path: path, reason: error.reason)
         }
-        guard count <= Self.maximumByteCount else {
-            throw .secretFile(path: path, reason: "it has more than \(Self.maximumByteCount) bytes")
-        }
+        let content = file.bytes
+        var count = content.count
         while count > 0, content[count - 1] == 0x0A || content[count - 1] == 0x0D { count -= 1 }
         guard count >= minimum else {
             throw .secretFile(
@@ -40,8 +31,7 @@ package struct SecretFile: Equatable, Sendable, CustomStringConvertible {
                     ? "it is empty"
                     : "it has \(count) bytes, and \(minimum) are the least; `openssl rand -hex 32` makes one")
         }
-        var status = stat()
-        isReadableByOthers = fstat(descriptor, &status) == 0 && status.st_mode & 0o077 != 0
+        isReadableByOthers = file.mode & 0o077 != 0
         bytes = Array(content.prefix(count))
     }
 

@@ -1,15 +1,26 @@
+import EmisoraOperations
 import EmisoraSignalingProtocol
 import Glibc
 
 /// The program `emisora token`: makes an access token and prints it alone.
 package enum TokenCommand {
-    package static let usage = """
-        emisora token --secret-file FILE --room ROOM --role publisher|subscriber|moderator [options]
-          --stream STREAM   the one stream that may be published (any)
-          --expires TIME    how long it lets in: seconds, or with m, h or d for minutes, hours or days (1h)
-          --data TEXT       told to others in the room, 1024 bytes at the most
-          --capacity N      lets in only where the room has fewer than N participants (the server's limit)
-        """
+    package static var manual: ProgramManual {
+        var manual = ProgramManual(
+            program: "emisora token", purpose: "makes an access token for a room",
+            synopses: ["--secret-file FILE --room ROOM --role publisher|subscriber|moderator [options]"],
+            options: options(Box()))
+        manual.notes = [
+            "The token, a JWT with HS256, is all that it prints. Any JWT library makes the same, from the same secret."
+        ]
+        manual.exitCodes = [
+            (0, "the token was printed"), (1, "the secret cannot be read"), (2, "wrong arguments; the line says which"),
+        ]
+        manual.examples = [
+            "emisora token --secret-file secret --room demo --role publisher --stream main --expires 12h > token"
+        ]
+        manual.seeAlso = ["emisora", "emisora-serve", "emisora-publish"]
+        return manual
+    }
 
     struct Request: Equatable {
         var secretFile = ""
@@ -64,63 +75,69 @@ package enum TokenCommand {
                 capacity: request.capacity))
     }
 
-    private static let expected = [
-        "--secret-file": "the path of a file",
-        "--room": "1 to 64 of A-Z a-z 0-9 _ -, not reserved",
-        "--role": "publisher, subscriber or moderator",
-        "--stream": "1 to 64 of A-Z a-z 0-9 _ -, not reserved",
-        "--expires": "a time of at least a second, such as 90, 15m, 1h or 30d",
-        "--capacity": "a number from 1 to 1000000",
-        "--data": "a text of \(AccessClaims.maximumDataByteCount) bytes at the most without control characters",
-    ]
-
     static func parse(_ arguments: [String]) -> Parsed {
-        var request = Request()
-        var rest = arguments[...]
-        while let argument = rest.popFirst() {
-            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = String(parts.first ?? "")
-            guard let allowed = expected[name] else {
-                return .wrong(
-                    "\(name): unknown argument; allowed are \(expected.keys.sorted().joined(separator: ", ")).")
-            }
-            guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst(), take(value, for: name, &request)
-            else { return .wrong("\(name): it must be \(allowed).") }
+        let box = Box()
+        let table = options(box)
+        do throws(OptionError) {
+            let rest = try OptionTable(table).read(arguments)
+            guard rest.isEmpty else { throw OptionError(description: "\(rest[0]): options alone are taken here") }
+        } catch {
+            return .wrong(error.description)
         }
+        let request = box.request
         for (name, isMissing) in [
-            ("--secret-file", request.secretFile.isEmpty), ("--room", request.room.isEmpty),
-            ("--role", request.role == nil),
+            ("secret-file", request.secretFile.isEmpty), ("room", request.room.isEmpty), ("role", request.role == nil),
         ] where isMissing {
-            return .wrong("\(name) is missing: \(expected[name] ?? "").")
+            return .wrong("--\(name) is missing: \(table.first { $0.name == name }?.values ?? "").")
         }
         return .make(request)
     }
 
-    private static func take(_ value: String, for name: String, _ request: inout Request) -> Bool {
-        switch name {
-        case "--secret-file":
-            request.secretFile = value
-            return !value.isEmpty
-        case "--room":
-            request.room = value
-            return SignalingProtocol.isValid(name: value)
-        case "--role":
-            request.role = AccessRole(rawValue: value)
-            return AccessRole.all.contains(AccessRole(rawValue: value))
-        case "--stream":
-            request.stream = value
-            return SignalingProtocol.isValid(name: value)
-        case "--expires":
-            guard let seconds = seconds(value) else { return false }
-            request.lifetime = seconds
-            return true
-        case "--capacity":
-            request.capacity = Int(value)
-            return request.capacity.map { (1...1_000_000).contains($0) } ?? false
-        default:
-            request.data = value
-            return AccessClaims.isAllowed(data: value)
+    private final class Box {
+        var request = Request()
+    }
+
+    private static let name = "1 to 64 of A-Z a-z 0-9 _ -, not reserved"
+
+    private static func options(_ box: Box) -> [ProgramOption] {
+        func set<Value>(_ path: WritableKeyPath<Request, Value>, _ value: Value, if isAllowed: Bool) -> Bool {
+            if isAllowed { box.request[keyPath: path] = value }
+            return isAllowed
         }
+        return [
+            ProgramOption(name: "secret-file", values: "FILE", help: "the server's secret") {
+                set(\.secretFile, $0, if: !$0.isEmpty)
+            },
+            ProgramOption(name: "room", values: name, help: "the one room that it opens") {
+                set(\.room, $0, if: SignalingProtocol.isValid(name: $0))
+            },
+            ProgramOption(name: "role", values: "publisher|subscriber|moderator", help: "what it lets do there") {
+                let role = AccessRole(rawValue: $0)
+                return set(\.role, role, if: AccessRole.all.contains(role))
+            },
+            ProgramOption(name: "stream", values: name, help: "the one stream that may be published (any)") {
+                set(\.stream, $0, if: SignalingProtocol.isValid(name: $0))
+            },
+            ProgramOption(
+                name: "expires", values: "TIME, such as 90, 15m, 1h or 30d",
+                help: "how long it lets in: seconds, or with m, h or d for minutes, hours or days (1h)"
+            ) {
+                let time = seconds($0)
+                return set(\.lifetime, time ?? 0, if: time != nil)
+            },
+            ProgramOption(
+                name: "data",
+                values: "TEXT of \(AccessClaims.maximumDataByteCount) bytes at the most, no control characters",
+                help: "told to others in the room"
+            ) { set(\.data, $0, if: AccessClaims.isAllowed(data: $0)) },
+            ProgramOption(
+                name: "capacity", values: "1-1000000",
+                help: "lets in only where the room has fewer than that many participants (the server's limit)"
+            ) {
+                let capacity = Int($0)
+                return set(\.capacity, capacity, if: capacity.map { (1...1_000_000).contains($0) } ?? false)
+            },
+        ]
     }
 
     private static func seconds(_ text: String) -> Double? {
