@@ -210,7 +210,8 @@ let package = Package(
             dependencies: [
                 "Emisora", "EmisoraAudio", "EmisoraCodecs", "EmisoraCore", "EmisoraCrypto", "EmisoraEventLoop",
                 "EmisoraHTTPClient", "EmisoraICE", "EmisoraJanusProtocol", "EmisoraPeerEngine", "EmisoraSDP",
-                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer", "EmisoraVideo",
+                "EmisoraSTUN", "EmisoraSignalingClient", "EmisoraSignalingProtocol", "EmisoraSignalingServer",
+                "EmisoraVideo",
                 "EmisoraWebsocketClient",
             ],
             path: "Tests/Emisora"),

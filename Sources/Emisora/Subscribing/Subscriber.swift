@@ -164,7 +164,6 @@ final class Reception: TurnParticipant {
     func advance(now: Instant) {
         let isWanted = subscriber.subscribesToVideo
         while let frame = peer.engine.pollVideoFrame(now: now) {
-            lastPictureAt = now
             guard subscriber.options.decodes else { continue }
             guard isWanted, frame.isKeyFrame || !awaitsKeyFrame else {
                 awaitsKeyFrame = true
