@@ -67,7 +67,7 @@ import Testing
             "--insecure-open": "", "--allow-origin": "https://a.test", "--limit": "rooms=3",
             "--ice-server": "stun:a.test", "--ice-user": "u", "--ice-credential": "c", "--turn-secret-file": "t",
             "--metrics": "[::1]:9464", "--drain": "7", "--log": "json", "--log-level": "debug", "--grace": "2.5",
-            "--resume-key-file": "r",
+            "--resume-key-file": "r", "--redis": "unix:/r",
         ]
         let options = ServerOptions().table.filter { $0.name != "config" && !$0.isHidden }
         #expect(Set(values.keys) == Set(options.map { "--\($0.name)" }))
@@ -87,6 +87,7 @@ import Testing
         }
         #expect(configuration.metrics == .at(MetricsAddress("[::1]:9464")!) && configuration.drainTime == .seconds(7))
         #expect(configuration.limits.resumeGrace == .milliseconds(2_500) && configuration.resumeKeyFile == "r")
+        #expect(configuration.redis?.description == "/r")
         #expect(log.format == .json && log.level == .debug)
         #expect(SignalingServerCommand.parse([], environment: environment) == parsed)
         #expect(
