@@ -29,8 +29,9 @@ extension SessionCore {
         case .localAddressLost:
             repairPath(of: id, peer, patience: Self.repairAttempts)
         case .selectedPathChanged:
-            peer.selectedPathChanges += 1
+            // One that is lost again before anybody hears of it was none.
             guard let pair = candidatePairStatistics(peer.engine), let stream = stream(of: id) else { break }
+            peer.selectedPathChanges += 1
             emit(.selectedCandidatePairChanged(stream: stream, connection: id, pair))
         case .iceStateChanged(let state, let reason):
             guard let stream = stream(of: id) else { break }
