@@ -71,6 +71,15 @@ import Testing
         #expect(world.streams(at: 0) == ["camera"])
     }
 
+    @Test func whatIsSaidTwiceWhileItWaitsIsTakenBackByOneWord() throws {
+        var world = NodeWorld()
+        let (one, _) = try world.join(0)
+        for _ in 0..<2 { world.say(.publish(stream: "camera", properties: nil), one) }
+        world.say(.unpublish(stream: "camera"), one)
+        world.settle()
+        #expect(world.streams(at: 0) == [] && world.streams(at: 1) == [])
+    }
+
     @Test func aLostNodesPublisherIsWaitedForAndResumesElsewhere() throws {
         var (world, _, who, viewer) = try Self.watched(nodes: 3)
         world.kill(2)

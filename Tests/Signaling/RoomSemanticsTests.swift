@@ -122,6 +122,36 @@ import Testing
         #expect(try SignalingMessage(json: message.json()) == message)
     }
 
+    @Test func whatIsSaidToAllCountsAlsoWithoutAWord() {
+        var settings = ServerCore<CountingGenerator>.Settings()
+        settings.limits.signalByteBurst = 10_000
+        var core = ServerCore(random: CountingGenerator(), settings: settings)
+        var connections: [ServerCore<CountingGenerator>.ConnectionID] = []
+        for _ in 0..<10 {
+            let connection = core.opened(room: "demo", now: .zero)
+            core.received(SignalingMessage.join(version: 1, room: "demo").json(), from: connection, now: .zero)
+            connections.append(connection)
+        }
+        while core.pollOutput() != nil {}
+        for _ in 0..<50 { core.received(Self.signal("").json(), from: connections[0], now: .zero) }
+        var sent = 0
+        while let output = core.pollOutput() {
+            if case .send(_, let connection) = output, connection != connections[0] { sent += 1 }
+        }
+        #expect(sent > 0 && sent < 100)
+    }
+
+    @Test func whatComesBehindAnEndIsNotTaken() {
+        var core = ServerCore(random: CountingGenerator(), settings: .init())
+        let connection = core.opened(room: "demo", now: .zero)
+        let join = SignalingMessage.join(version: 1, room: "demo").json()
+        core.received(join, from: connection, now: .zero)
+        core.received(SignalingMessage.leave.json(), from: connection, now: .zero)
+        while core.pollOutput() != nil {}
+        core.received(join, from: connection, now: .zero)
+        #expect(core.pollOutput() == nil)
+    }
+
     @Test func whatIsSaidToAllIsBoundedByWhatItBecomes() throws {
         var settings = ServerCore<CountingGenerator>.Settings()
         settings.limits.signalByteBurst = 100_000
@@ -136,7 +166,7 @@ import Testing
         }
         func say(at time: Instant) throws -> Int {
             while core.pollOutput() != nil {}
-            let text = String(repeating: "x", count: 5_000)
+            let text = String(repeating: "x", count: 4_850)
             core.received(Self.signal(text).json(), from: connections[0], now: time)
             var copies = 0
             while let output = core.pollOutput() {
@@ -145,7 +175,7 @@ import Testing
             }
             return copies
         }
-        // Each becomes 50 kB.
+        // Each becomes nearly 50 kB, with what stands around it.
         #expect(try say(at: start) == 10)
         #expect(try say(at: start) == 10)
         #expect(try say(at: start) == 0)

@@ -44,10 +44,14 @@ extension RoomDirectory {
             to: sender)
     }
 
+    /// Of a message's names and brackets, about.
+    private static var framingByteCount: Int { 128 }
+
     /// How many bytes a signal becomes for all that it goes to.
     func relayedByteCount(of signal: RoutedSignal, from connection: ConnectionID) -> Int {
         guard signal.to == nil, let room = participants[connection]?.room.flatMap({ rooms[$0] }) else { return 0 }
-        return signal.content.data.utf8.count * room.participants.count
+        let names = signal.content.type.utf8.count + (participants[connection]?.grant?.data?.utf8.count ?? 0)
+        return (signal.content.data.utf8.count + names + Self.framingByteCount) * room.participants.count
     }
 
     func participant(_ id: String, in room: String) -> ConnectionID? {

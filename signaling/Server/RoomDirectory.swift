@@ -357,7 +357,7 @@ struct RoomDirectory<Random: RandomNumberGenerator & Sendable>: Sendable {
                 .streamTaken, "A stream named \"\(stream)\" is live in this room; take another name.",
                 inReplyTo: message.type)
         }
-        guard streams.count < limits.streamsPerRoom,
+        guard streams.count + awaitedNames(in: room) < limits.streamsPerRoom,
             streams.count(where: { $0.publisher == connection }) + awaitedNames(of: connection)
                 < limits.streamsPerParticipant
         else { throw SignalingError(.limitReached, "No more streams are taken here.", inReplyTo: message.type) }

@@ -290,6 +290,8 @@ struct ServerCore<Random: RandomNumberGenerator & Sendable>: Sendable {
                     send(output, message, to: connection)
                 }
             case .close(let connection):
+                // Nothing that came behind its end counts any more.
+                allowances[connection] = nil
                 outputs.append(.close(connection))
             case .backplane(let command):
                 outputs.append(.backplane(command))

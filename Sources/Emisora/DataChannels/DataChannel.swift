@@ -94,10 +94,11 @@ public final class DataChannel: Sendable {
 
     /// Closes the channel for both sides. What was sent before still arrives; what arrived and was not read is dropped.
     public func close() {
-        let (link, cost) = state.withLock { state -> (DataChannelLink?, Int) in
+        let (link, cost) = update { state -> (DataChannelLink?, Int) in
             // What was there when the peer closed can still be read.
             guard state.readyState != .closed else { return (nil, 0) }
-            state.readyState = .closing
+            // Without a connection there is no other side to wait for.
+            state.readyState = state.link == nil ? .closed : .closing
             let cost = state.countsUnread ? state.unreadCost : 0
             state.countsUnread = false
             state.inbox = []

@@ -73,6 +73,9 @@ public final class Publisher: Sendable {
     let video: VideoPipeline?
     let audio: AudioPipeline?
     private let state: Mutex<State>
+    /// Held while the pipelines are told what `state` says: calls come from the application's threads and the session's, and
+    /// the last word must be the newest.
+    private let mode = Mutex(())
     private let relay: Relay
     private let control = CaptureControl()
     let channels = DataChannelSet()
@@ -218,7 +221,7 @@ public final class Publisher: Sendable {
                 return state.publishesAudio != newValue
             }
             guard changes else { return }
-            audio?.setMuted(!newValue)
+            mode.withLock { _ in audio?.setMuted(!state.withLock { $0.publishesAudio }) }
             report(.propertiesChanged)
         }
     }
@@ -324,11 +327,15 @@ public final class Publisher: Sendable {
     }
 
     private func updateMode() {
-        let (receivers, sendsVideo, isPublished) = state.withLock { ($0.receivers, $0.publishesVideo, $0.isPublished) }
-        guard isPublished else { return }
-        video?.consumer.setPaused(!sendsVideo)
-        video?.consumer.setHasSubscribers(receivers.video > 0)
-        audio?.consumer.setHasSubscribers(receivers.audio > 0)
+        mode.withLock { _ in
+            let (receivers, sendsVideo, isPublished) = state.withLock {
+                ($0.receivers, $0.publishesVideo, $0.isPublished)
+            }
+            guard isPublished else { return }
+            video?.consumer.setPaused(!sendsVideo)
+            video?.consumer.setHasSubscribers(receivers.video > 0)
+            audio?.consumer.setHasSubscribers(receivers.audio > 0)
+        }
     }
 
     private func report(_ event: PublisherEvent) {

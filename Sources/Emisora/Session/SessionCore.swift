@@ -151,7 +151,7 @@ final class SessionCore: @unchecked Sendable {
         publications.removeAll()
         for stream in receivers.keys { stopReceiving(stream) }
         if isWelcome {
-            // What was said before the end is heard.
+            // What was said before the end is heard, as far as signals may still go.
             sendSignals(now: SystemClock.now())
             channel.send(.leave)
         }
@@ -205,7 +205,10 @@ final class SessionCore: @unchecked Sendable {
             unconfirmedStreams.remove(stream.stream)
             roomStreams.removeAll { $0.stream == stream.stream }
             roomStreams.append(stream)
-            completeAnnouncement(of: stream.stream, attempt: nil, .success(()))
+            // Somebody else's of that name is no answer to ours.
+            if stream.publisher == participantID {
+                completeAnnouncement(of: stream.stream, attempt: nil, .success(()))
+            }
             emit(.streamPublished(name: stream.stream))
         case .streamPropertyChanged(let stream): handlePropertyChange(stream)
         case .signal(let signal): handle(signal)

@@ -167,6 +167,8 @@ final class Reception: TurnParticipant {
             guard subscriber.options.decodes else { continue }
             guard isWanted, frame.isKeyFrame || !awaitsKeyFrame else {
                 awaitsKeyFrame = true
+                // Wanted again before the session heard that they were not: nobody else asks for it.
+                if isWanted { peer.engine.requestKeyFrame(now: now) }
                 continue
             }
             awaitsKeyFrame = false

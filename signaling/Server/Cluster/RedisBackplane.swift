@@ -174,12 +174,17 @@ final class RedisBackplane: @unchecked Sendable {
                 for reply in try commands.replies() {
                     guard nextExpected < expected.count else { throw .init(description: "a reply to nothing came") }
                     if case .claim(let ticket) = expected[nextExpected] {
-                        guard case .number(let answer) = reply else { throw .init(description: "\(reply)") }
+                        if case .error(let why) = reply { throw .init(description: why) }
+                        guard case .number(let answer) = reply else {
+                            throw .init(description: "a claim got no number")
+                        }
                         try tell(.claimed(ticket: ticket, isOurs: answer == 1))
                     } else if case .error(let why) = reply {
                         throw .init(description: why)
                     }
                     nextExpected += 1
+                    // Also while there is always more to be answered.
+                    answered = .monotonic
                 }
             }
             if nextExpected == expected.count {

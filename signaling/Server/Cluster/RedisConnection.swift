@@ -32,13 +32,24 @@ final class RedisConnection {
         context = made
         try check()
         redisSetTimeout(context, limit)
-        if let password = url.password { try demand(["AUTH"] + (url.user.map { [$0] } ?? []) + [password]) }
+        if let password = url.password { try authenticate(["AUTH"] + (url.user.map { [$0] } ?? []) + [password]) }
         if url.database != 0 { try demand(["SELECT", String(url.database)]) }
     }
 
     deinit { redisFree(context) }
 
     var descriptor: Int32 { emisora_redis_fd(context) }
+
+    /// A server that does not know the command repeats its words, and what it says is logged.
+    private func authenticate(_ words: [String]) throws(Failure) {
+        do throws(Failure) {
+            try demand(words)
+        } catch {
+            try check()
+            let word = error.description.prefix { $0.isASCII && $0.isLetter }
+            throw Failure(description: "it does not take the password (\(word))")
+        }
+    }
 
     /// Sends a command and waits for its reply.
     @discardableResult

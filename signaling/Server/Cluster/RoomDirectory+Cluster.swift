@@ -23,6 +23,8 @@ extension RoomDirectory {
     mutating func ends() {
         announceTouched()
         publish(.ending)
+        // Whose connections end now is not announced again.
+        cluster?.isConnected = false
     }
 
     mutating func handleClusterTimeout(now: Instant) {
@@ -58,7 +60,11 @@ extension RoomDirectory {
         cluster?.isConnected = false
         let pending = cluster?.pending ?? [:]
         cluster?.pending.removeAll()
-        for waiting in pending.sorted(by: { $0.key < $1.key }).map(\.value) where !waiting.isLive {
+        for waiting in pending.sorted(by: { $0.key < $1.key }).map(\.value)
+        // Of who went to another node, that one keeps the name.
+        where !waiting.isLive && isHere(waiting.connection)
+            && participants[waiting.connection]?.room == waiting.claim.room
+        {
             let holder = rooms[waiting.claim.room]?.publisher(of: waiting.claim.stream)
             if let holder, holder != waiting.connection, !isAbsent(holder) {
                 refuse(Self.taken(waiting.claim.stream), to: waiting.connection)
@@ -312,12 +318,21 @@ extension RoomDirectory {
         _ claim: StreamClaim, _ properties: StreamProperties?, for connection: ConnectionID, isResumed: Bool
     ) -> Bool {
         guard cluster?.isConnected == true else { return false }
+        // Said again while it waits.
+        if !isResumed, let ticket = awaited(claim.stream, by: connection) {
+            if let properties { cluster?.pending[ticket]?.properties = properties }
+            return true
+        }
         self.claim(claim, properties, for: connection, isLive: isResumed)
         return !isResumed
     }
 
     func awaitedNames(of connection: ConnectionID) -> Int {
         cluster?.pending.values.count { $0.connection == connection && !$0.isLive } ?? 0
+    }
+
+    func awaitedNames(in room: String) -> Int {
+        cluster?.pending.values.count { $0.claim.room == room && !$0.isLive } ?? 0
     }
 
     private func awaited(_ stream: String, by connection: ConnectionID) -> UInt64? {
