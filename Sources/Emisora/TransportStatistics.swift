@@ -57,15 +57,13 @@ extension SessionCore {
         let engine = peer.engine
         return TransportStatistics(
             connection: connection, iceState: .init(engine.iceState),
-            selectedCandidatePair: candidatePairStatistics(engine),
+            selectedCandidatePair: engine.selectedPath == nil ? nil : candidatePairStatistics(engine.statistics.ice),
             selectedCandidatePairChanges: peer.selectedPathChanges)
     }
 
-    func candidatePairStatistics(_ engine: Engine) -> CandidatePairStatistics? {
-        let ice = engine.statistics.ice
-        guard engine.selectedPath != nil, let local = ice.selectedLocal, let remote = ice.selectedRemote else {
-            return nil
-        }
+    /// Of the pair that they name.
+    func candidatePairStatistics(_ ice: ICEStatistics) -> CandidatePairStatistics? {
+        guard let local = ice.selectedLocal, let remote = ice.selectedRemote else { return nil }
         return CandidatePairStatistics(
             local: CandidateStatistics(local, relayProtocol: hub?.transport(ofRelayed: local.base)),
             remote: CandidateStatistics(remote, relayProtocol: nil),

@@ -17,6 +17,21 @@ struct Arguments {
         try ProcessOptions.read(arguments, options: options)
     }
 
+    /// As ``configured(_:options:)``, for commands of one session, whose URL is the one argument besides.
+    static func session(_ arguments: [String], options: [Option]) throws -> String {
+        let rest = try configured(arguments, options: options)
+        guard let url = rest.first else {
+            throw Usage(
+                description:
+                    "URL: one is needed; allowed: ws(s)://HOST:PORT/ROOM, http(s)://ENDPOINT or janus(s)://HOST:PORT/ROOM"
+            )
+        }
+        guard rest.count == 1, isSession(url) else {
+            throw Usage(description: invalidURL(rest.joined(separator: " ")))
+        }
+        return url
+    }
+
     // MARK: Values
 
     /// What names of rooms and streams are made of.

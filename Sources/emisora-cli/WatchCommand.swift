@@ -25,17 +25,9 @@ struct WatchCommand {
     }
 
     init(_ arguments: [String]) throws {
+        // As in `PublishCommand`.
         let box = Box()
-        let rest = try Arguments.configured(arguments, options: Self.options(box))
-        guard let url = rest.first else {
-            throw Arguments.Usage(
-                description:
-                    "URL: one is needed; allowed: ws(s)://HOST:PORT/ROOM, http(s)://ENDPOINT or janus(s)://HOST:PORT/ROOM"
-            )
-        }
-        guard rest.count == 1, Arguments.isSession(url) else {
-            throw Arguments.Usage(description: Arguments.invalidURL(rest.joined(separator: " ")))
-        }
+        let url = try Arguments.session(arguments, options: Self.options(box))
         self = box.command
         self.url = url
         sessionOptions = try network.sessionOptions(for: url)

@@ -39,12 +39,16 @@ enum Viewers {
                 try await session.subscribe(Subscriber(options: options), to: stream)
             }
         }
+        let deadline = ContinuousClock.now + .seconds(60)
         while true {
             var present = 0
             for session in sessions {
                 present += await session.statistics().subscribers.count { $0.framesReceived > 0 }
             }
             if present == count { return sessions }
+            guard ContinuousClock.now < deadline else {
+                throw .system("Only \(present) of \(count) viewers see pictures after a minute.")
+            }
             do { try await Task.sleep(for: .milliseconds(50)) } catch { throw .cancelled }
         }
     }

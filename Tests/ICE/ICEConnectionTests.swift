@@ -22,6 +22,20 @@ import Testing
         #expect(duel.left.agent.statistics.selectedRemote?.address == Addresses.right)
     }
 
+    /// Also for who looks when the path is gone already.
+    @Test func theEventOfASelectionNamesThePairOfThatMoment() {
+        let duel = Duel()
+        #expect(duel.connect())
+        let selections = duel.left.events.compactMap { one -> (ICEPath, ICEStatistics)? in
+            if case .selectedPathChanged(let path, let statistics) = one.event { (path, statistics) } else { nil }
+        }
+        #expect(!selections.isEmpty)
+        for (path, statistics) in selections {
+            #expect(statistics.selectedLocal?.base == path.local)
+            #expect(statistics.selectedRemote?.address == path.remote)
+        }
+    }
+
     @Test(arguments: 0..<100 as Range<UInt64>)
     func aHundredBadNetworksConnectAndStayConnected(seed: UInt64) {
         var conditions = SimulatedLink.Conditions()

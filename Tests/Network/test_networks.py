@@ -103,8 +103,8 @@ def test_where_udp_is_blocked_browsers_connect_over_tcp(started, lab, name):
     assert transport["localAddress"] in ("10.77.2.2:50000", "10.77.2.2:50001")
 
 
-@pytest.mark.parametrize("is_symmetric", [False, True], ids=["cone", "symmetric"])
-def test_behind_two_nats(started, lab, authority, tmp_path, is_symmetric):
+def behind_nats(lab):
+    """Two hosts, each behind a router that is still to become a NAT, and the Internet between them."""
     left, left_nat, internet, right_nat, right = (lab.host(n) for n in ("left", "lnat", "net", "rnat", "right"))
     lab.join(left, "eth0", "10.77.1.2/24", left_nat, "in", "10.77.1.1/24")
     lab.join(left_nat, "out", "198.51.100.2/24", internet, "eth0", "198.51.100.1/24")
@@ -115,6 +115,12 @@ def test_behind_two_nats(started, lab, authority, tmp_path, is_symmetric):
     left_nat.route("198.51.100.1")
     right_nat.route("203.0.113.1")
     internet.forward()
+    return left, left_nat, internet, right_nat, right
+
+
+@pytest.mark.parametrize("is_symmetric", [False, True], ids=["cone", "symmetric"])
+def test_behind_two_nats(started, lab, authority, tmp_path, is_symmetric):
+    left, left_nat, internet, right_nat, right = behind_nats(lab)
     # What goes to private addresses is swallowed, as on the Internet; an error would end coturn's allocation.
     internet("ip", "neigh", "add", "203.0.113.99", "lladdr", "02:00:00:00:00:99", "dev", "eth1")
     internet.route("203.0.113.99")
@@ -136,16 +142,7 @@ def test_behind_two_nats(started, lab, authority, tmp_path, is_symmetric):
 def test_a_full_cone_lets_a_symmetric_nat_in_without_a_relay(started, lab, authority, tmp_path):
     """Whatever NAT a peer sits behind, it reaches the address that a full cone shows (RFC 4787: endpoint-independent
     filtering); behind one that hears only whom its host has sent to, this pair has no path at all."""
-    left, left_nat, internet, right_nat, right = (lab.host(n) for n in ("left", "lnat", "net", "rnat", "right"))
-    lab.join(left, "eth0", "10.77.1.2/24", left_nat, "in", "10.77.1.1/24")
-    lab.join(left_nat, "out", "198.51.100.2/24", internet, "eth0", "198.51.100.1/24")
-    lab.join(right, "eth0", "10.77.2.2/24", right_nat, "in", "10.77.2.1/24")
-    lab.join(right_nat, "out", "203.0.113.2/24", internet, "eth1", "203.0.113.1/24")
-    left.route("10.77.1.1")
-    right.route("10.77.2.1")
-    left_nat.route("198.51.100.1")
-    right_nat.route("203.0.113.1")
-    internet.forward()
+    left, left_nat, internet, right_nat, right = behind_nats(lab)
     left_nat.full_cone("out")
     right_nat.masquerade("out", is_symmetric=True)
     server = serve(started, internet)

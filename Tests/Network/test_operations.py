@@ -22,6 +22,14 @@ NAMES = ["emisora", "publish", "watch", "devices", "serve", "token", "signaling-
 LEVELS = ["debug", "info", "warning", "error"]
 
 
+def joined(server):
+    """The connection of a participant, for the test to close."""
+    link = connect(server.room("demo"), subprotocols=["emisora.v1"], legacy=True)
+    link.send(json.dumps({"type": "join", "version": 1, "room": "demo"}))
+    assert json.loads(link.recv(timeout=60))["type"] == "welcome"
+    return link
+
+
 def http(url, method="GET", data=None, **headers):
     """Status, headers and text."""
     request = urllib.request.Request(url, data=data, method=method, headers=headers)
@@ -231,9 +239,7 @@ def test_sigterm_drains_while_media_goes_on(started):
     publisher.wait_for_text("Publishing")
     watcher = started(Process, "watch", server.room("demo"), "--frames", 240, "--timeout", 90)
     publisher.wait_for_text("viewers 1")
-    link = connect(server.room("demo"), subprotocols=["emisora.v1"], legacy=True)
-    link.send(json.dumps({"type": "join", "version": 1, "room": "demo"}))
-    assert json.loads(link.recv(timeout=10))["type"] == "welcome"
+    link = joined(server)
     assert http(server.http("/readyz"))[0] == 200
 
     start = time.monotonic()
@@ -261,9 +267,7 @@ def test_sigterm_drains_while_media_goes_on(started):
 
 def test_a_second_signal_ends_a_drain_at_once(started):
     server = started(Server, options=["--drain", 3600])
-    link = connect(server.room("demo"), subprotocols=["emisora.v1"], legacy=True)
-    link.send(json.dumps({"type": "join", "version": 1, "room": "demo"}))
-    link.recv(timeout=10)
+    link = joined(server)
     server.process.send_signal(signal.SIGTERM)
     until(lambda: http(server.http("/readyz"))[0] == 503, "no drain")
     server.process.send_signal(signal.SIGTERM)
@@ -273,9 +277,7 @@ def test_a_second_signal_ends_a_drain_at_once(started):
 
 def test_ctrl_c_does_not_drain(started):
     server = started(Server, options=["--drain", 3600])
-    link = connect(server.room("demo"), subprotocols=["emisora.v1"], legacy=True)
-    link.send(json.dumps({"type": "join", "version": 1, "room": "demo"}))
-    link.recv(timeout=10)
+    link = joined(server)
     assert server.interrupt(30) == 0
     link.close()
 

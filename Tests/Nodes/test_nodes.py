@@ -95,9 +95,8 @@ def test_a_publisher_of_a_killed_node_resumes_on_the_other(nodes):
         watcher, _ = await a.join_beside(["camera"])
         resume = {
             "id": welcome["id"], "secret": welcome["resume"]["secret"],
-            "publishes": ["camera"], "sending": {"camera": [id]},
+            "holdings": {"publishes": ["camera"], "sending": {"camera": [id]}},
         }
-        resume["holdings"] = {key: resume.pop(key) for key in ["publishes", "sending"]}
         again, second = await a.join(resume)
         assert second["id"] == welcome["id"]
         assert [(s["stream"], s["publisher"]) for s in second["streams"]] == [("camera", welcome["id"])]

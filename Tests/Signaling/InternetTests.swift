@@ -225,7 +225,7 @@ import Testing
                 silent.append(socket)
             }
             let times = try await timesToJoin()
-            if isTimingJudged { #expect(times[4] < max(.milliseconds(100), floor * 8), "\(times), \(floor)") }
+            if isTimingJudged { #expect(times[4] < max(.milliseconds(100), floor * 2), "\(times), \(floor)") }
             // Eight at the most outlive their quarter of a second, nobody five seconds.
             let start = ContinuousClock.now
             let left = try silent.count { !(try $0.hasEnded(within: .milliseconds(1_500), of: start)) }

@@ -16,7 +16,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: `stopping` is atomic, `shared`, `happened` and `backplane` are mutexes, `port` fixed after `init`; all else is touched by the
 /// thread that makes the loop and, once that has started it, by the loop's own thread only.
-final class ServerLoop: @unchecked Sendable {
+final class ServerLoop: ThreadBody, @unchecked Sendable {
     typealias Core = ServerCore<SecureRandom>
 
     private(set) var port: UInt16 = 0

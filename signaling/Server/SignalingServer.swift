@@ -68,8 +68,8 @@ package final class SignalingServer: Sendable {
     }
 
     private struct Running {
-        var thread: ServerThread
-        var backplane: BackplaneThread?
+        var thread: ServerThread<ServerLoop>
+        var backplane: ServerThread<RedisBackplane>?
         var url: String
         var metrics: ServerMetrics
         var endpoint: MetricsEndpoint?
@@ -108,7 +108,7 @@ package final class SignalingServer: Sendable {
     @discardableResult
     package func start() throws(SignalingServerError) -> UInt16 {
         try running.withLock { running throws(SignalingServerError) in
-            if let running { return running.thread.loop.port }
+            if let running { return running.thread.body.port }
             let setup = try ServerSetup(configuration, log: log)
             let metrics = ServerMetrics()
             // Before all else, so that whoever looks sees a server that starts.
@@ -119,11 +119,11 @@ package final class SignalingServer: Sendable {
                 metrics: metrics, pages: pages(for: metrics))
             let port = loop.port
             let backplane = try share(loop, setup, metrics)
-            let thread: ServerThread
+            let thread: ServerThread<ServerLoop>
             do throws(SignalingServerError) {
                 thread = try ServerThread(running: loop)
             } catch {
-                backplane?.end()
+                Self.end(backplane)
                 throw error
             }
             metrics.readiness = .ready
@@ -153,21 +153,30 @@ package final class SignalingServer: Sendable {
     /// Closes every connection and waits for the thread; the port is free afterwards.
     package func stop() {
         guard let ended = take() else { return }
-        ended.thread.loop.requestStop()
-        ended.thread.join()
-        // Afterwards, so that it carries the loop's last words.
-        ended.backplane?.end()
-        ended.endpoint?.stop()
+        ended.thread.body.requestStop()
+        Self.finish(ended)
     }
 
     /// Takes nobody new, gives those that are there `Configuration.drainTime` to leave, and closes (1001) the connections
     /// of who has not. Returns when that is done.
     package func drain() {
         guard let ended = take() else { return }
-        ended.thread.loop.requestDrain(configuration.drainTime)
+        ended.thread.body.requestDrain(configuration.drainTime)
+        Self.finish(ended)
+    }
+
+    /// Waits for what was asked to end.
+    private static func finish(_ ended: Running) {
         ended.thread.join()
-        ended.backplane?.end()
+        // Afterwards, so that it carries the loop's last words.
+        end(ended.backplane)
         ended.endpoint?.stop()
+    }
+
+    /// Returns when what was sent has gone out.
+    private static func end(_ backplane: ServerThread<RedisBackplane>?) {
+        backplane?.body.requestStop()
+        backplane?.join()
     }
 
     private func take() -> Running? {
@@ -179,7 +188,7 @@ package final class SignalingServer: Sendable {
 
     private func share(
         _ loop: ServerLoop, _ setup: ServerSetup, _ metrics: ServerMetrics
-    ) throws(SignalingServerError) -> BackplaneThread? {
+    ) throws(SignalingServerError) -> ServerThread<RedisBackplane>? {
         guard let redis = configuration.redis, let node = setup.settings.node else { return nil }
         metrics.isShared = false
         let backplane = try RedisBackplane(url: redis, node: node, log: log) { [weak loop] event in
@@ -192,7 +201,7 @@ package final class SignalingServer: Sendable {
         }
         loop.share(through: backplane)
         do throws(SignalingServerError) {
-            return try BackplaneThread(running: backplane)
+            return try ServerThread(running: backplane)
         } catch {
             loop.discard()
             throw error

@@ -28,10 +28,9 @@ extension SessionCore {
                         usernameFragment: line.usernameFragment)))
         case .localAddressLost:
             repairPath(of: id, peer, patience: Self.repairAttempts)
-        case .selectedPathChanged:
-            // One that is lost again before anybody hears of it was none.
-            guard let pair = candidatePairStatistics(peer.engine), let stream = stream(of: id) else { break }
+        case .selectedPathChanged(let statistics):
             peer.selectedPathChanges += 1
+            guard let pair = candidatePairStatistics(statistics), let stream = stream(of: id) else { break }
             emit(.selectedCandidatePairChanged(stream: stream, connection: id, pair))
         case .iceStateChanged(let state, let reason):
             guard let stream = stream(of: id) else { break }

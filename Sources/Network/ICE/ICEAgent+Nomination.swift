@@ -103,7 +103,7 @@ extension ICEAgent {
             begin(path: pair.path, useCandidate: role == .controlling, isConsent: true, now: now)
         }
         if isNew || nextConsentAt == nil { scheduleConsent(now: now) }
-        if isNew { events.append(.selectedPathChanged(pair.path)) }
+        if isNew { events.append(.selectedPathChanged(pair.path, statistics)) }
         enter(.connected)
     }
 

@@ -39,7 +39,8 @@ package struct ICEPath: Hashable, Sendable {
 package enum ICEEvent: Hashable, Sendable {
     case stateChanged(ICEState)
     /// Media goes this way from now on. Where `local` is a relayed address, the datagrams go through its server.
-    case selectedPathChanged(ICEPath)
+    /// With the statistics of that moment, which name the pair: it may be gone when somebody looks.
+    case selectedPathChanged(ICEPath, ICEStatistics)
     /// An address of ours that the peer is to be told (RFC 8838 §4).
     case localCandidate(ICECandidate)
     /// All of ours have been told (RFC 8838 §13).

@@ -265,13 +265,13 @@ package final class PeerEngine<Security: TransportSecurity> {
         while let event = ice.pollEvent() {
             if case .stateChanged(let state) = event { tell(state) }
             switch event {
-            case .selectedPathChanged(let path):
+            case .selectedPathChanged(let path, let statistics):
                 startSecurityIfPossible(now: now)
                 feedEarlyDatagrams(now: now)
                 lastPath = path
                 sending.pathChanged(now: now)
                 heedPause()
-                events.append(.selectedPathChanged)
+                events.append(.selectedPathChanged(statistics))
             case .stateChanged(.disconnected): enter(.disconnected, reason: ice.disconnectionReason)
             case .stateChanged(.connected):
                 if security.isEstablished { enter(.connected, reason: "") }

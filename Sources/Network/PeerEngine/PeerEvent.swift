@@ -18,8 +18,8 @@ package enum PeerEvent: Equatable, Sendable {
     case iceStateChanged(ICEState, reason: String)
     /// An address of ours that the last description does not hold: to be told to the peer (RFC 8838 §4).
     case localCandidate(TrickledLine)
-    /// Media goes by another pair of addresses.
-    case selectedPathChanged
+    /// Media goes by another pair of addresses, which the statistics name.
+    case selectedPathChanged(ICEStatistics)
     /// No path is left, since the address that it used is gone, or its connection.
     case localAddressLost
     /// The peer takes TCP connections there, and nothing else has worked so far: connect, then call `didConnect`.

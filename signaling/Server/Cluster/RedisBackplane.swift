@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: `queue` is a mutex, `stopping` atomic, the pipe's descriptors are fixed; all else is touched by
 /// the thread only.
-final class RedisBackplane: @unchecked Sendable {
+final class RedisBackplane: ThreadBody, @unchecked Sendable {
     private struct Queue {
         var commands: [BackplaneCommand] = []
         var bytes = 0

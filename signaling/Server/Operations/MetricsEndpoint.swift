@@ -13,7 +13,7 @@ import Synchronization
 /// It has no tokens and no TLS: it is for addresses that only those reach who may read it.
 package final class MetricsEndpoint: Sendable {
     private let pages: OperationsPages
-    private let running = Mutex<ServerThread?>(nil)
+    private let running = Mutex<ServerThread<ServerLoop>?>(nil)
 
     /// Both are called on the endpoint's thread.
     ///
@@ -41,7 +41,7 @@ package final class MetricsEndpoint: Sendable {
     @discardableResult
     package func start(at address: MetricsAddress) throws(SignalingServerError) -> UInt16 {
         try running.withLock { running throws(SignalingServerError) in
-            if let running { return running.loop.port }
+            if let running { return running.body.port }
             let listening = try ListenAddress(host: address.host, port: address.port)
             try listening.checkFree()
             let loop = try ServerLoop(
@@ -58,7 +58,7 @@ package final class MetricsEndpoint: Sendable {
             return running
         }
         guard let ended else { return }
-        ended.loop.requestStop()
+        ended.body.requestStop()
         ended.join()
     }
 }
